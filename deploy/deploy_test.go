@@ -17,8 +17,8 @@ import (
 	"strings"
 	"testing"
 
-	"streamer/internal/app"
 	"streamer/internal/broker/brokertest"
+	"streamer/internal/server"
 
 	"github.com/rs/zerolog"
 	"go.yaml.in/yaml/v3"
@@ -28,9 +28,9 @@ import (
 // their series.
 func exported(t *testing.T) map[string]bool {
 	t.Helper()
-	c := app.NewConfig()
+	c := server.NewConfig()
 	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = t.TempDir(), "127.0.0.1:0", "127.0.0.1:0"
-	s, err := app.Open(t.Context(), c, zerolog.Nop())
+	s, err := server.Open(t.Context(), c, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func exported(t *testing.T) map[string]bool {
 }
 
 // documented returns the names of the metrics in docs/operations.md, which a test of
-// internal/app compares with those of the program.
+// internal/server compares with those of the program.
 func documented(t *testing.T) (names []string) {
 	t.Helper()
 	doc, err := os.ReadFile("../docs/operations.md")

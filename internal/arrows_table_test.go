@@ -234,12 +234,12 @@ func TestTableMeaning(t *testing.T) {
 | ` + "`internal/broker`" + ` | NATS | events, nats.go |
 | ` + "`internal/broker/{log,brokertest}`" + ` | logs | broker and its imports |
 | ` + "`internal/tap`" + ` (planned) | proxy | broker/… |
-| ` + "`internal/app`" + ` | wiring | all above |
+| ` + "`internal/server`" + ` | wiring | all above |
 | ` + "`test/`" + ` | tests | any |
 
 | package | responsibility | may import | imported by |
 |---|---|---|---|
-| ` + "`internal/near`" + ` | names | – | decode, app |
+| ` + "`internal/near`" + ` | names | – | decode, server |
 | ` + "`deploy/nats`" + ` | files | – | broker |
 `)
 	if len(tab) != 12 || !tab[7].planned || tab[6].planned {
@@ -266,10 +266,10 @@ func TestTableMeaning(t *testing.T) {
 		{"internal/tap", "internal/broker", true},
 		{"internal/tap", "internal/broker/log", true},
 		{"internal/tap", "internal/broker/brokertest", false},
-		{"internal/app", "internal/tap", true},
-		{"internal/app", "nats.go", true},
-		{"internal/app", "zerolog", false},
-		{"internal/app", "internal/broker/brokertest", false},
+		{"internal/server", "internal/tap", true},
+		{"internal/server", "nats.go", true},
+		{"internal/server", "zerolog", false},
+		{"internal/server", "internal/broker/brokertest", false},
 		{"test/e2e", "internal/broker/brokertest", true},
 		{"internal/none", "internal/events", false},
 	} {

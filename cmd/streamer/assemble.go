@@ -1,7 +1,7 @@
 package main
 
 import (
-	"streamer/internal/app"
+	"streamer/internal/client"
 )
 
 type assembleCommand struct {
@@ -19,22 +19,22 @@ func (*assembleCommand) Help() string {
 
 // Run folds the file and prints its calls.
 func (c *assembleCommand) Run(std stdio) error {
-	in, err := app.OpenInput(std.in, c.File)
+	in, err := client.OpenInput(std.in, c.File)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	a, failed := app.Assemble(in, c.Format) // the lines before a failure are printed
+	a, failed := client.Assemble(in, c.Format) // the lines before a failure are printed
 	if c.Events {
-		err = app.WriteEvents(std.out, a.Events)
+		err = client.WriteEvents(std.out, a.Events)
 	} else {
-		err = app.WriteCalls(std.out, a.Calls())
+		err = client.WriteCalls(std.out, a.Calls())
 	}
 	if err != nil {
 		return err
 	}
-	if rejected := app.Rejected(a.Events); rejected.Count > 0 {
-		app.PrintRejections(std.err, rejected, "streamer assemble: ")
+	if rejected := client.Rejected(a.Events); rejected.Count > 0 {
+		client.PrintRejections(std.err, rejected, "streamer assemble: ")
 		err = exit(exitInput)
 	}
 	if failed != nil {

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 
-	"streamer/internal/app"
 	"streamer/internal/backup"
+	"streamer/internal/client"
 )
 
 type backupCommand struct {
 	Directory string `arg:"" help:"directory to create; it must not exist"`
-	app.NATSFlags
+	client.NATSFlags
 }
 
 // Help returns the details.
@@ -23,14 +23,14 @@ Example:
 
 // Run copies the streams.
 func (c *backupCommand) Run(ctx context.Context, std stdio) error {
-	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
-		return backup.Create(ctx, b.Broker, c.Directory, app.NewProgressLine(std.err).Backup(std.out))
+	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
+		return backup.Create(ctx, b.Broker, c.Directory, client.NewProgressLine(std.err).Backup(std.out))
 	})
 }
 
 type restoreCommand struct {
 	Directory string `arg:"" help:"directory of the backup"`
-	app.NATSFlags
+	client.NATSFlags
 	Replicas int `placeholder:"NUMBER" help:"number of replicas of the streams; if 0, that of the backup, or 1 in a data directory"`
 }
 
@@ -47,5 +47,5 @@ Example:
 func (c *restoreCommand) Run(ctx context.Context, std stdio) error {
 	o := c.Options()
 	o.Replicas = c.Replicas
-	return backup.Restore(ctx, o.Embedding(), c.Directory, app.NewProgressLine(std.err).Backup(std.out))
+	return backup.Restore(ctx, o.Embedding(), c.Directory, client.NewProgressLine(std.err).Backup(std.out))
 }

@@ -6,9 +6,10 @@ import (
 	"io"
 	"os"
 
-	"streamer/internal/app"
 	"streamer/internal/bench"
 	"streamer/internal/cli"
+	"streamer/internal/client"
+	"streamer/internal/server"
 )
 
 type benchCommand struct {
@@ -37,7 +38,7 @@ func (c *benchSSECommand) Run(ctx context.Context, std stdio, i *cli.Invocation)
 }
 
 type benchPathCommand struct {
-	app.RemoteFlags
+	client.RemoteFlags
 	bench.Options
 	JSON bool `name:"json" help:"print one JSON object instead of a table"`
 }
@@ -49,7 +50,7 @@ func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation
 	if err := o.Check(); err != nil {
 		return i.Misused("%v", err)
 	}
-	log, err := app.Logger(std.err, "warn", "text")
+	log, err := server.Logger(std.err, "warn", "text")
 	if err == nil {
 		o.Program, err = os.Executable()
 	}

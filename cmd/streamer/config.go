@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"os"
 
-	"streamer/internal/app"
 	"streamer/internal/cli"
+	"streamer/internal/server"
 )
 
 type configCommand struct {
-	app.ServerFlags
+	server.ServerFlags
 	JSON bool `name:"json" help:"print one JSON object"`
 }
 

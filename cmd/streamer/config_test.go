@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/lifecycle"
+	"streamer/internal/server"
 )
 
 // configured returns the configuration that flags give. FILE in args is replaced
 // with the name of a file with that text.
-func configured(t *testing.T, args, file string) app.Config {
+func configured(t *testing.T, args, file string) server.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rules.json")
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
@@ -38,7 +38,7 @@ func configured(t *testing.T, args, file string) app.Config {
 
 // TestDefaultFlags: without flags the configuration is the default of app.
 func TestDefaultFlags(t *testing.T) {
-	got, want := configured(t, "", ""), app.NewConfig()
+	got, want := configured(t, "", ""), server.NewConfig()
 	got.Rules.Override = nil // functions cannot be compared
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

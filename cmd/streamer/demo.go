@@ -3,16 +3,17 @@ package main
 import (
 	"context"
 
-	"streamer/internal/app"
 	"streamer/internal/cli"
+	"streamer/internal/client"
 	"streamer/internal/demo"
+	"streamer/internal/server"
 )
 
 // demoTools is the result timeout of the tools that return no result.
 const demoTools = "slow_*=6s"
 
 type demoCommand struct {
-	app.ServerFlags
+	server.ServerFlags
 	Once  bool   `help:"begin without a viewer, and end when everything is played and every call is closed"`
 	Loop  bool   `help:"play again, in the same sessions, as long as a page is open"`
 	Speed string `placeholder:"SPEED" enum:"1,10,max" default:"1" help:"1 (as models stream), 10 (times as fast) or max (without pauses); deadlines stay the same"`
@@ -29,7 +30,7 @@ Each start plays into new sessions, in the data directory that serve uses too. D
 // Run plays the recorded sessions.
 func (c *demoCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
 	if len(c.ToolTimeout) == 0 {
-		var t app.ToolTimeout
+		var t server.ToolTimeout
 		if err := t.UnmarshalText([]byte(demoTools)); err != nil {
 			return err
 		}
@@ -46,5 +47,5 @@ func (c *demoCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) err
 		return err
 	}
 	defer s.Close()
-	return demo.Run(ctx, std.out, s, demo.Options{Speed: app.SpeedOf(c.Speed), Once: c.Once, Loop: c.Loop, Key: demo.Enter(std.in)})
+	return demo.Run(ctx, std.out, s, demo.Options{Speed: client.SpeedOf(c.Speed), Once: c.Once, Loop: c.Loop, Key: demo.Enter(std.in)})
 }

@@ -5,11 +5,11 @@ import (
 	"os"
 	"slices"
 
-	"streamer/internal/app"
 	"streamer/internal/cli"
 	"streamer/internal/decode"
 	"streamer/internal/events"
 	"streamer/internal/patch"
+	"streamer/internal/server"
 
 	"github.com/alecthomas/kong"
 )
@@ -70,7 +70,7 @@ func newParser(out io.Writer) (*cli.Parser, error) {
 		"events":     eventTypes(),
 	}
 	return cli.New(&grammar{}, cli.Options{
-		Name: "streamer", Description: description, Groups: groups(), Vars: app.Defaults(), Words: words, Env: os.LookupEnv, Out: out,
+		Name: "streamer", Description: description, Groups: groups(), Vars: server.Defaults(), Words: words, Env: os.LookupEnv, Out: out,
 	})
 }
 

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/cli"
+	"streamer/internal/client"
 )
 
 type interruptCommand struct {
 	Session session `arg:"" help:"session whose calls are closed"`
-	app.NATSFlags
+	client.NATSFlags
 	Call   []string      `placeholder:"ID" sep:"none" help:"call to close, by the provider's id or the call's own, such as 18.0; may be repeated; exit status 3 if one is not open; if empty, all open calls are closed"`
 	Reason string        `placeholder:"TEXT" help:"text of the reason"`
 	Wait   time.Duration `placeholder:"DURATION" default:"10s" help:"maximum time to wait for the events of the interrupt; if 0, it is only published"`
@@ -27,11 +27,11 @@ func (*interruptCommand) Help() string {
 
 // Run publishes the interrupt and prints what it closed.
 func (c *interruptCommand) Run(ctx context.Context, std stdio, inv *cli.Invocation) error {
-	i := app.Interrupt{Calls: c.Call, Reason: c.Reason}
+	i := client.Interrupt{Calls: c.Call, Reason: c.Reason}
 	if _, err := i.Body(); err != nil {
 		return inv.Misused("invalid --call: %v", err)
 	}
-	b, err := app.Dial(ctx, c.Options())
+	b, err := client.Dial(ctx, c.Options())
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/cli"
+	"streamer/internal/client"
 	"streamer/internal/inspect"
 )
 
@@ -20,48 +20,48 @@ func (f jsonFlag) output(w io.Writer) inspect.Output {
 }
 
 type sessionsCommand struct {
-	app.NATSFlags
+	client.NATSFlags
 	jsonFlag
 	Limit int `placeholder:"NUMBER" default:"100" help:"maximum number of sessions"`
 }
 
 // Run prints the sessions.
 func (c *sessionsCommand) Run(ctx context.Context, std stdio) error {
-	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
+	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
 		return inspect.Sessions(ctx, b, c.output(std.out), c.Limit, time.Now())
 	})
 }
 
 type callsCommand struct {
 	Session session `arg:"" help:"session whose calls are printed"`
-	app.NATSFlags
+	client.NATSFlags
 	jsonFlag
 }
 
 // Run prints the calls of a session.
 func (c *callsCommand) Run(ctx context.Context, std stdio) error {
-	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
+	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
 		return inspect.WriteCalls(ctx, b, c.output(std.out), c.Session.name, time.Now())
 	})
 }
 
 type eventsCommand struct {
 	Session session `arg:"" help:"session whose events are printed"`
-	app.NATSFlags
+	client.NATSFlags
 	jsonFlag
 	Type []string `placeholder:"TYPE" words:"events" help:"only events of this type, such as tool_call_result; may be repeated"`
 }
 
 // Run prints the stored events of a session.
 func (c *eventsCommand) Run(ctx context.Context, std stdio) error {
-	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
+	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
 		return inspect.WriteEvents(ctx, b, c.output(std.out), c.Session.name, c.Type)
 	})
 }
 
 type exportCommand struct {
 	Session session `arg:"" help:"session to export"`
-	app.NATSFlags
+	client.NATSFlags
 	Output string `placeholder:"FILE" help:"file to write; standard output if absent"`
 	Values bool   `help:"write large args and results into the events, instead of references to them"`
 }
@@ -77,8 +77,8 @@ Example:
 
 // Run writes the events of a session.
 func (c *exportCommand) Run(ctx context.Context, std stdio) error {
-	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
-		line := app.NewProgressLine(std.err)
+	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
+		line := client.NewProgressLine(std.err)
 		if c.Output == "" {
 			_, err := inspect.Export(ctx, b, std.out, c.Session.name, c.Values, line)
 			return err
@@ -93,7 +93,7 @@ func (c *exportCommand) Run(ctx context.Context, std stdio) error {
 
 type tailCommand struct {
 	Session session `arg:"" optional:"" help:"session to follow; all sessions if absent"`
-	app.NATSFlags
+	client.NATSFlags
 	jsonFlag
 }
 
@@ -104,7 +104,7 @@ func (*tailCommand) Help() string {
 
 // Run follows calls until ctx ends.
 func (c *tailCommand) Run(ctx context.Context, std stdio) error {
-	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
+	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
 		err := inspect.Tail(ctx, b, c.output(std.out), c.Session.name)
 		if ctx.Err() != nil {
 			return nil // it was interrupted
@@ -114,7 +114,7 @@ func (c *tailCommand) Run(ctx context.Context, std stdio) error {
 }
 
 type doctorCommand struct {
-	app.NATSFlags
+	client.NATSFlags
 	JSON bool   `name:"json" help:"print one JSON array"`
 	Role string `placeholder:"ROLE" enum:"streamer,agent,frontend,subscriber" default:"streamer" help:"user whose permissions are checked, with its credentials: streamer, which changes nothing, or agent, frontend or subscriber; agent and frontend publish an interrupt of the session streamer-doctor and wait for its event"`
 }

@@ -13,8 +13,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"streamer/internal/app"
 	"streamer/internal/cli"
+	"streamer/internal/server"
 )
 
 // stdio is the standard input and output of a command.
@@ -49,7 +49,7 @@ const exitStatuses = `Exit status:
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	go app.PaceGC(ctx, app.BoundMemory(os.DirFS("/"))) // until the process ends
+	go server.PaceGC(ctx, server.BoundMemory(os.DirFS("/"))) // until the process ends
 	os.Exit(run(ctx, stdio{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
 }
 

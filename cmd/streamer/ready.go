@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 )
 
 type readyCommand struct {
@@ -16,4 +16,4 @@ func (*readyCommand) Help() string {
 }
 
 // Run asks the server.
-func (c *readyCommand) Run(ctx context.Context) error { return app.Ready(ctx, c.HTTPListen) }
+func (c *readyCommand) Run(ctx context.Context) error { return client.Ready(ctx, c.HTTPListen) }

@@ -4,18 +4,18 @@ import (
 	"context"
 	"fmt"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 )
 
 type recoverCommand struct {
-	app.NATSFlags
+	client.NATSFlags
 	Yes bool `help:"make the changes; without this flag they are only printed"`
 }
 
 // Run closes what lost inputs left open, or prints it.
 func (c *recoverCommand) Run(ctx context.Context, std stdio) error {
-	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
-		lost, err := app.Recover(ctx, std.out, b, c.Yes, app.NewProgressLine(std.err))
+	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
+		lost, err := client.Recover(ctx, std.out, b, c.Yes, client.NewProgressLine(std.err))
 		switch {
 		case err != nil:
 			return err

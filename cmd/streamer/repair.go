@@ -5,8 +5,8 @@ import (
 	"context"
 	"fmt"
 
-	"streamer/internal/app"
 	"streamer/internal/cli"
+	"streamer/internal/client"
 	"streamer/internal/patch"
 )
 
@@ -18,7 +18,7 @@ const (
 
 type repairCommand struct {
 	File string `arg:"" optional:"" help:"history; standard input if absent or -"`
-	app.NATSFlags
+	client.NATSFlags
 	Options  string      `placeholder:"JSON" help:"options as a JSON object, or @ and the name of a file with one; docs/repair.md lists them; flags that are given win over them"`
 	Format   patch.Shape `placeholder:"FORMAT" words:"repairable" help:"format of the history: WORDS; if empty, it is recognised"`
 	Late     string      `placeholder:"TREATMENT" help:"treatment of a result behind a later turn: auto, replace, note or drop; note suits a history that was sent before"`
@@ -43,14 +43,14 @@ func (*repairCommand) Help() string {
 
 // Run repairs the history and prints it.
 func (c *repairCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
-	r := app.Repair{Broker: c.NATSFlags.Options(), Options: c.Options, MaxBytes: c.MaxBytes}
+	r := client.Repair{Broker: c.NATSFlags.Options(), Options: c.Options, MaxBytes: c.MaxBytes}
 	r.Request.Format, r.Request.Session = c.Format, c.Session
 	r.Override = patch.Options{Late: c.Late, Provider: c.Provider, Profile: c.Profile, Lang: c.Lang, Output: c.Output}
 	if c.Check {
 		r.Override.Output = "check"
 	}
 	if c.Session == "" {
-		if err := app.CheckNoSession(i); err != nil {
+		if err := client.CheckNoSession(i); err != nil {
 			return err
 		}
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/cli"
+	"streamer/internal/client"
 )
 
 type replayCommand struct {
 	File string `arg:"" help:"recorded stream, or - for standard input"`
-	app.NATSFlags
+	client.NATSFlags
 	Session session `required:"" placeholder:"SESSION" help:"session to publish to"`
 	formatFlag
 	Follow bool          `help:"wait for more when the end of FILE is reached, until the command is interrupted; a file that is truncated or replaced is read from its beginning"`
@@ -32,17 +32,17 @@ func (c *replayCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) e
 	if c.Follow && c.File == "-" {
 		return i.Misused("--follow: need a FILE; standard input is read as it comes without --follow")
 	}
-	in, err := app.OpenReplay(ctx, std.in, c.File, c.Follow)
+	in, err := client.OpenReplay(ctx, std.in, c.File, c.Follow)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	b, err := app.Dial(ctx, c.Options())
+	b, err := client.Dial(ctx, c.Options())
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	r := app.Replayer{Broker: b, Token: c.Session.token, Format: c.Format, Speed: in.Speed(app.SpeedOf(c.Speed))}
+	r := client.Replayer{Broker: b, Token: c.Session.token, Format: c.Format, Speed: in.Speed(client.SpeedOf(c.Speed))}
 	done, err := r.Run(ctx, in, c.Wait, std.err)
 	done.Print(std.out, std.err, c.Session.name)
 	if err == nil && done.Rejected > 0 {

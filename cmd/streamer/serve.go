@@ -4,13 +4,13 @@ import (
 	"context"
 	"sync"
 
-	"streamer/internal/app"
 	"streamer/internal/cli"
 	"streamer/internal/inspect"
+	"streamer/internal/server"
 )
 
 type serveCommand struct {
-	app.ServerFlags
+	server.ServerFlags
 }
 
 // Help returns the examples.
@@ -45,12 +45,12 @@ func (c *serveCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) er
 }
 
 // openServer opens the server that the flags configure.
-func openServer(ctx context.Context, std stdio, f *app.ServerFlags, i *cli.Invocation) (*app.Server, error) {
-	log, err := app.Logger(std.err, f.LogLevel, f.LogFormat)
+func openServer(ctx context.Context, std stdio, f *server.ServerFlags, i *cli.Invocation) (*server.Server, error) {
+	log, err := server.Logger(std.err, f.LogLevel, f.LogFormat)
 	if err != nil {
 		return nil, err
 	}
-	s, err := app.Open(ctx, f.Config(i.Given), log)
+	s, err := server.Open(ctx, f.Config(i.Given), log)
 	if err == nil && f.QueryService {
 		s.Services = append(s.Services, inspect.Service(s))
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/audit"
+	"streamer/internal/client"
 )
 
 type verifyCommand struct {
 	Session []session `arg:"" optional:"" help:"sessions to verify; all if absent"`
-	app.NATSFlags
+	client.NATSFlags
 }
 
 // Run verifies the sessions and prints the differences.
@@ -19,8 +19,8 @@ func (c *verifyCommand) Run(ctx context.Context, std stdio) error {
 	for _, s := range c.Session {
 		tokens = append(tokens, s.token)
 	}
-	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
-		line := app.NewProgressLine(std.err)
+	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
+		line := client.NewProgressLine(std.err)
 		v := audit.Verification{Log: b, Progress: func(p audit.Progress) { line.Show(p, time.Now()) }}
 		r, err := v.Run(ctx, tokens...)
 		line.Clear()

@@ -3,13 +3,13 @@ package main
 import (
 	"io"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 )
 
 type versionCommand struct{}
 
 // Run prints the version.
 func (*versionCommand) Run(std stdio) error {
-	_, err := io.WriteString(std.out, app.ReadBuild().String())
+	_, err := io.WriteString(std.out, client.ReadBuild().String())
 	return err
 }

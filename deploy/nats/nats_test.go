@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/broker"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/inspect"
+	streamer "streamer/internal/server"
 	"streamer/test/testkit"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -213,7 +214,7 @@ func rights() []right {
 func tryRoles(t *testing.T, servers []*server.Server, replicas int) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	b, err := app.OpenBroker(ctx, broker.Options{URL: address(servers[0], "streamer"), Partitions: 2, Replicas: replicas, InputAge: time.Hour, EventAge: 4 * time.Hour})
+	b, err := client.OpenBroker(ctx, broker.Options{URL: address(servers[0], "streamer"), Partitions: 2, Replicas: replicas, InputAge: time.Hour, EventAge: 4 * time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +248,7 @@ func tryRoles(t *testing.T, servers []*server.Server, replicas int) {
 
 // live checks that a subscriber receives new events, with the headers that the
 // server adds.
-func live(t *testing.T, b *app.Broker, r *role) {
+func live(t *testing.T, b *client.Broker, r *role) {
 	t.Helper()
 	sub, err := r.nc.SubscribeSync("toolcalls.>")
 	if err != nil {
@@ -319,9 +320,9 @@ func TestServeAsClient(t *testing.T) {
 		"unknown":  "Authorization Violation; check the user and password",
 	} {
 		var log strings.Builder
-		c := app.NewConfig()
+		c := streamer.NewConfig()
 		c.Broker.URL, c.HTTPListen = address(s, user), ""
-		server, err := app.Open(t.Context(), c, zerolog.New(&log))
+		server, err := streamer.Open(t.Context(), c, zerolog.New(&log))
 		if err == nil {
 			server.Close()
 			t.Fatalf("%s: the process started", user)

@@ -16,8 +16,8 @@ import (
 	"slices"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/broker"
+	streams "streamer/internal/client"
 	"streamer/internal/lifecycle"
 
 	"github.com/nats-io/nats.go"
@@ -210,7 +210,7 @@ type rig struct {
 	options *Options
 	log     zerolog.Logger
 	url     string
-	broker  *app.Broker
+	broker  *streams.Broker
 	nc      *nats.Conn // of the bare consumers
 	nonce   string     // in the names of sessions
 	runs    int        // prefixes used so far
@@ -235,7 +235,7 @@ func openRig(ctx context.Context, log zerolog.Logger, o *Options) (r *rig, err e
 		}
 	}
 	r.url = options.URL
-	if r.broker, err = app.OpenBroker(ctx, options); err != nil {
+	if r.broker, err = streams.OpenBroker(ctx, options); err != nil {
 		return r, err
 	}
 	r.undo = append(r.undo, func() { _ = r.broker.Close() })

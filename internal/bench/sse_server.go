@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/broker"
+	streams "streamer/internal/client"
 	"streamer/internal/inputs"
 	"streamer/internal/natsserver"
 )
@@ -26,7 +26,7 @@ type sseServer struct {
 	log    bytes.Buffer
 	addr   string // of HTTP
 	dir    string
-	broker *app.Broker
+	broker *streams.Broker
 	acks   chan broker.Ack
 	sent   int // inputs
 	buffer int // size of the read buffers of clients, if not the minimum
@@ -51,7 +51,7 @@ func startSSE(ctx context.Context, o *SSEOptions) (s *sseServer, err error) {
 	if s.addr, err = pageAddress(out); err != nil {
 		return s, fmt.Errorf("starting %s: %w: %s", o.Program, err, s.log.String())
 	}
-	s.broker, err = app.Dial(ctx, app.BrokerOptions{Config: natsserver.Config{DataDir: s.dir}})
+	s.broker, err = streams.Dial(ctx, streams.BrokerOptions{Config: natsserver.Config{DataDir: s.dir}})
 	return s, err
 }
 

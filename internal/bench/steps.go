@@ -5,8 +5,8 @@ import (
 	"io"
 	"sync"
 
-	"streamer/internal/app"
 	"streamer/internal/audit"
+	streams "streamer/internal/client"
 )
 
 // steps shows on a terminal which measurement of a run is done, and the time that is
@@ -24,7 +24,7 @@ type steps struct {
 func showSteps(ctx context.Context, w io.Writer, total int) *steps {
 	s := &steps{progress: audit.Progress{What: "measurements", Total: uint64(total)}}
 	ctx, s.stop = context.WithCancel(ctx)
-	s.showed.Go(func() { app.NewProgressLine(w).Follow(ctx, s.current) })
+	s.showed.Go(func() { streams.NewProgressLine(w).Follow(ctx, s.current) })
 	return s
 }
 

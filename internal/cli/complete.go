@@ -22,7 +22,9 @@ func (p *Parser) Complete(words []string) []string {
 		case waiting != nil:
 			waiting = nil
 		case strings.HasPrefix(w, "--"):
-			waiting = needsValue(n, w)
+			if f := flagOf(n, w); f != nil && !f.IsBool() {
+				waiting = f // the next word is its value
+			}
 		case child != nil:
 			n = child
 		}
@@ -34,14 +36,6 @@ func (p *Parser) Complete(words []string) []string {
 		return withPrefix(valuesOf(waiting), last, "")
 	}
 	return withPrefix(names(n, strings.HasPrefix(last, "-")), last, "")
-}
-
-// needsValue returns the flag that a word names, if the next word is its value.
-func needsValue(n *kong.Node, word string) *kong.Flag {
-	if f := flagOf(n, word); f != nil && !f.IsBool() {
-		return f
-	}
-	return nil
 }
 
 func flagOf(n *kong.Node, word string) *kong.Flag {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"streamer/internal/nearest"
@@ -15,82 +16,77 @@ import (
 
 // file is a configuration file in YAML, or in JSON, which is YAML too.
 type file struct {
-	name string
-	root *yaml.Node // a mapping; nil if empty
+	name    string
+	entries map[string]entry // by keyPath
+}
+
+type entry struct {
+	value any // text, or a list of texts
+	line  int // 0 for the section of a command
 }
 
 // parseFile parses a file and checks its keys against the commands below root.
 func parseFile(name string, text []byte, root *kong.Node) (*file, error) {
+	f := &file{name, map[string]entry{}}
 	var doc yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	switch err := d.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		return &file{name: name}, nil
+		return f, nil
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: more than one document", name)
 	}
-	f := &file{name: name, root: doc.Content[0]}
-	if f.root.Kind == yaml.ScalarNode && f.root.Tag == "!!null" {
-		f.root = nil
-		return f, nil
-	}
-	return f, f.check(f.root, root)
+	return f, f.section(doc.Content[0], root)
 }
 
-// check checks the keys of a mapping, which belongs to command n.
-func (f *file) check(m *yaml.Node, n *kong.Node) error {
+// section reads the mapping of a command.
+func (f *file) section(m *yaml.Node, n *kong.Node) error {
+	if m.Tag == "!!null" {
+		return nil
+	}
 	if m.Kind != yaml.MappingNode {
 		return f.at(m, "need a mapping of flags to values")
 	}
-	seen := map[string]bool{}
 	names := known(n)
 	for i := 0; i < len(m.Content); i += 2 {
 		key, value := m.Content[i], m.Content[i+1]
-		if seen[key.Value] {
+		path := keyPath(n, key.Value)
+		if _, twice := f.entries[path]; twice {
 			return f.at(key, "%s stands here a second time", key.Value)
 		}
-		seen[key.Value] = true
-		if err := f.checkEntry(key, value, n, names); err != nil {
+		var e entry
+		var err error
+		if child := childOf(n, key.Value); child != nil {
+			err = f.section(value, child)
+		} else if slices.Contains(names, key.Value) {
+			e.line = value.Line
+			e.value, err = f.value(value)
+		} else {
+			err = f.at(key, "unknown key %q: did you mean %q?", key.Value, nearest.Name(key.Value, names))
+		}
+		if err != nil {
 			return err
 		}
+		f.entries[path] = e
 	}
 	return nil
 }
 
-func (f *file) checkEntry(key, value *yaml.Node, n *kong.Node, names []string) error {
-	if child := childOf(n, key.Value); child != nil {
-		return f.check(value, child)
-	}
-	for _, name := range names {
-		if name != key.Value {
-			continue
-		}
-		if _, err := f.value(value); err != nil {
-			return err
-		}
-		return nil
-	}
-	return f.at(key, "unknown key %q: did you mean %q?", key.Value, nearest.Name(key.Value, names))
+func keyPath(n *kong.Node, key string) string {
+	return strings.Join(append(commandPath(n), key), " ")
 }
 
-// known returns the keys that a section may have: the flags of its command, or at
-// the top those that mean the same in all commands; and the names of its commands.
+// known returns the keys that a section may have: the flags of its command, those that
+// mean the same in all commands below it, and the names of its commands.
 func known(n *kong.Node) (names []string) {
-	seen := map[string]bool{}
-	add := func(name string) {
-		if !seen[name] {
-			seen[name] = true
-			names = append(names, name)
-		}
-	}
 	var walk func(at *kong.Node)
 	walk = func(at *kong.Node) {
 		for _, f := range at.Flags {
-			if (at == n && n.Parent != nil || shared(f)) && f.Name != ConfigFlag && f.Name != "help" {
-				add(f.Name)
+			if (at == n || shared(f)) && f.Name != ConfigFlag && f.Name != "help" {
+				names = append(names, f.Name)
 			}
 		}
 		for _, c := range at.Children {
@@ -100,7 +96,7 @@ func known(n *kong.Node) (names []string) {
 	walk(n)
 	for _, c := range n.Children {
 		if !c.Hidden {
-			add(c.Name)
+			names = append(names, c.Name)
 		}
 	}
 	return names
@@ -118,71 +114,38 @@ func childOf(n *kong.Node, name string) *kong.Node {
 // find returns the value of a flag of a command and its line; nil and 0 if there is
 // none. The section of the command takes precedence.
 func (f *file) find(n *kong.Node, flag *kong.Flag) (any, int) {
-	if f.root == nil {
-		return nil, 0
+	e, ok := f.entries[keyPath(n, flag.Name)]
+	for ; !ok && shared(flag) && n.Parent != nil; n = n.Parent {
+		e, ok = f.entries[keyPath(n.Parent, flag.Name)]
 	}
-	section, top := f.root, f.root
-	for _, name := range commandPath(n) {
-		if section = entry(section, name); section == nil {
-			break
-		}
+	if text, isText := e.value.(string); isText && flag.IsSlice() {
+		return []any{text}, e.line
 	}
-	v := entry(section, flag.Name)
-	if v == nil && shared(flag) {
-		v = entry(top, flag.Name)
-	}
-	if v == nil {
-		return nil, 0
-	}
-	value, err := f.value(v)
-	if err != nil {
-		return nil, 0 // check has refused it
-	}
-	if flag.IsSlice() {
-		if text, ok := value.(string); ok {
-			value = []any{text}
-		}
-	}
-	return value, v.Line
-}
-
-// entry returns the value of a key of a mapping, or nil.
-func entry(m *yaml.Node, key string) *yaml.Node {
-	if m == nil || m.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i < len(m.Content); i += 2 {
-		if m.Content[i].Value == key {
-			return m.Content[i+1]
-		}
-	}
-	return nil
+	return e.value, e.line
 }
 
 // value returns a scalar as text, or a list of them.
 func (f *file) value(n *yaml.Node) (any, error) {
-	switch n.Kind {
-	case yaml.ScalarNode:
-		if n.Tag == "!!null" {
-			return "", nil
-		}
+	switch {
+	case n.Tag == "!!null":
+		return "", nil
+	case n.Kind == yaml.ScalarNode:
 		return n.Value, nil
-	case yaml.SequenceNode:
-		list := []any{}
-		for _, c := range n.Content {
-			if c.Kind != yaml.ScalarNode {
-				return nil, f.at(c, "need text or a number")
-			}
-			list = append(list, c.Value)
-		}
-		return list, nil
-	case yaml.AliasNode:
+	case n.Kind == yaml.AliasNode:
 		return f.value(n.Alias)
-	default:
+	case n.Kind != yaml.SequenceNode:
 		return nil, f.at(n, "need text, a number, or a list of them")
 	}
+	list := []any{}
+	for _, c := range n.Content {
+		if c.Kind != yaml.ScalarNode {
+			return nil, f.at(c, "need text or a number")
+		}
+		list = append(list, c.Value)
+	}
+	return list, nil
 }
 
 func (f *file) at(n *yaml.Node, format string, args ...any) error {
-	return fmt.Errorf("%s:%d: %s", f.name, n.Line, strings.TrimSpace(fmt.Sprintf(format, args...)))
+	return fmt.Errorf("%s:%d: %s", f.name, n.Line, fmt.Sprintf(format, args...))
 }

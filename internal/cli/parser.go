@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -37,7 +38,7 @@ type Parser struct {
 // New returns a parser of a grammar, a pointer to a struct with the tags of kong.
 func New(grammar any, o Options) (*Parser, error) {
 	p := &Parser{}
-	p.sources = &sources{env: o.Env, from: map[*kong.Value]Source{}}
+	p.sources = &sources{env: o.Env, from: map[*kong.Value]string{}}
 	k, err := kong.New(grammar,
 		kong.Name(o.Name), kong.Description(o.Description), o.Vars,
 		kong.ExplicitGroups(o.Groups),
@@ -46,7 +47,7 @@ func New(grammar any, o Options) (*Parser, error) {
 		kong.WithHyphenPrefixedParameters(true),
 		kong.Resolvers(p.sources),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: helpWidth}),
-		kong.ValueFormatter(flagHelp),
+		kong.ValueFormatter(FlagHelp),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("the grammar of the command line: %w", err)
@@ -57,16 +58,18 @@ func New(grammar any, o Options) (*Parser, error) {
 	return p, nil
 }
 
-// helpWidth is the maximum width of help in columns.
 const helpWidth = 110
 
-// flagHelp returns the help of a flag with its default.
-func flagHelp(v *kong.Value) string {
+// Model returns the commands and flags of the grammar.
+func (p *Parser) Model() *kong.Application { return p.kong.Model }
+
+// FlagHelp returns the help of a flag with its default.
+func FlagHelp(v *kong.Value) string {
 	switch {
 	case v.Flag == nil || v.Default == "" || v.Default == "0" || v.Default == "0s" || v.Default == "false":
 		return v.Help
 	default:
-		return v.Help + " (default " + short(v.Default) + ")"
+		return v.Help + " (default " + Short(v.Default) + ")"
 	}
 }
 
@@ -122,31 +125,27 @@ func (i *Invocation) Misused(format string, args ...any) error {
 }
 
 // Given reports whether a flag has a value that is not its default.
-func (i *Invocation) Given(name string) bool {
-	return i.source(name).Kind != Default
-}
+func (i *Invocation) Given(name string) bool { return i.source(name) != defaultValue }
 
 // OnLine reports whether a flag is on the command line.
-func (i *Invocation) OnLine(name string) bool {
-	return i.source(name).Kind == Line
-}
+func (i *Invocation) OnLine(name string) bool { return i.source(name) == commandLine }
 
-func (i *Invocation) source(name string) Source {
+func (i *Invocation) source(name string) string {
 	for _, f := range i.Flags() {
 		if f.Name == name {
 			return i.sourceOf(f)
 		}
 	}
-	return Source{}
+	return defaultValue
 }
 
-func (i *Invocation) sourceOf(f *kong.Flag) Source {
+func (i *Invocation) sourceOf(f *kong.Flag) string {
 	for _, p := range i.Path {
 		if p.Flag == f && !p.Resolved {
-			return Source{Kind: Line}
+			return commandLine
 		}
 	}
-	return i.sources.from[f.Value]
+	return cmp.Or(i.sources.from[f.Value], defaultValue)
 }
 
 // Flags returns the flags of the selected command and of its parents.

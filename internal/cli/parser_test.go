@@ -83,7 +83,7 @@ func TestPrecedence(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if got.Run.URL != c.url || !strings.HasSuffix(i.source("url").String(), c.source) {
+		if got.Run.URL != c.url || !strings.HasSuffix(i.source("url"), c.source) {
 			t.Errorf("%s: got %q from %s, want %q from %s", c.name, got.Run.URL, i.source("url"), c.url, c.source)
 		}
 		if given := c.source != "default"; i.Given("url") != given {

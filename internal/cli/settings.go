@@ -14,7 +14,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// setting is the value of a flag that is in force.
 type setting struct {
 	Value  any    `json:"value"`
 	Source string `json:"source"`
@@ -65,7 +64,7 @@ func meaningOfZero(f *kong.Flag) string {
 func (i *Invocation) WriteJSON(w io.Writer) error {
 	list := map[string]setting{}
 	for _, f := range i.shared() {
-		list[f.Name] = setting{valueOf(f), i.sourceOf(f).String()}
+		list[f.Name] = setting{valueOf(f), i.sourceOf(f)}
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -80,7 +79,7 @@ func (i *Invocation) shared() []*kong.Flag {
 func valueOf(f *kong.Flag) any {
 	switch v := f.Target.Interface().(type) {
 	case time.Duration:
-		return short(v.String())
+		return Short(v.String())
 	case int, int64, bool:
 		return v
 	}
@@ -94,8 +93,8 @@ func valueOf(f *kong.Flag) any {
 	return list
 }
 
-// short returns a duration without the zero minutes and seconds at its end.
-func short(d string) string {
+// Short returns a duration without the zero minutes and seconds at its end.
+func Short(d string) string {
 	if strings.HasSuffix(d, "m0s") {
 		d = strings.TrimSuffix(d, "0s")
 	}
@@ -127,7 +126,17 @@ func masked(text string) string {
 // UnknownVariables returns the variables in an environment that begin as those of
 // flags do and are none.
 func (p *Parser) UnknownVariables(environ []string) (unknown []string) {
-	known := p.variables()
+	known := map[string]bool{}
+	var walk func(n *kong.Node)
+	walk = func(n *kong.Node) {
+		for _, f := range n.Flags {
+			known[EnvName(n, f)] = f != p.kong.Model.HelpFlag
+		}
+		for _, c := range n.Children {
+			walk(c)
+		}
+	}
+	walk(p.kong.Model.Node)
 	for _, e := range environ {
 		name, _, _ := strings.Cut(e, "=")
 		if strings.HasPrefix(name, "STREAMER_") && !known[name] {
@@ -135,21 +144,4 @@ func (p *Parser) UnknownVariables(environ []string) (unknown []string) {
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(unknown)))
-}
-
-// variables returns the names of the variables of all flags.
-func (p *Parser) variables() map[string]bool {
-	known := map[string]bool{}
-	var walk func(n *kong.Node)
-	walk = func(n *kong.Node) {
-		for _, f := range n.Flags {
-			known[EnvName(n, f)] = true
-		}
-		for _, c := range n.Children {
-			walk(c)
-		}
-	}
-	walk(p.kong.Model.Node)
-	delete(known, "STREAMER_HELP")
-	return known
 }

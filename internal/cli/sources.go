@@ -8,41 +8,22 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Kind is the kind of a source.
-type Kind string
-
-// The kinds of sources, in descending order of precedence.
+// The sources of the values of flags besides variables, which are named, and files, which
+// are named with the line.
 const (
-	Line        Kind = "command line"
-	Environment Kind = "environment"
-	File        Kind = "file"
-	Default     Kind = "" // not recorded
+	commandLine  = "command line"
+	defaultValue = "default"
 )
 
-// Source is the origin of the value of a flag.
-type Source struct {
-	Kind  Kind
-	Where string // the variable, or the file and the line
-}
-
-func (s Source) String() string {
-	switch s.Kind {
-	case Default:
-		return "default"
-	case Line:
-		return string(Line)
-	default:
-		return s.Where
-	}
-}
-
 // sources implements kong.Resolver: it finds values in the environment and in the
-// configuration file.
+// configuration file. With kong.DefaultEnvars and kong.Configuration a file would win
+// over variables, the names of variables would not name their commands, and the source
+// of a value would not be known.
 type sources struct {
 	env  func(string) (string, bool)
 	root *kong.Node
-	file *file // nil until it is read
-	from map[*kong.Value]Source
+	file *file                  // nil until it is read
+	from map[*kong.Value]string // the source of each value that was found
 }
 
 // Validate accepts every grammar, because the file is not known yet.
@@ -51,23 +32,26 @@ func (s *sources) Validate(*kong.Application) error { return nil }
 // Resolve returns the value of a flag that is not on the command line, nil if there
 // is none.
 func (s *sources) Resolve(c *kong.Context, parent *kong.Path, f *kong.Flag) (any, error) {
+	if f == c.Model.HelpFlag {
+		return nil, nil
+	}
 	name := EnvName(parent.Node(), f)
-	if text, ok := s.env(name); ok && f != c.Model.HelpFlag {
-		s.from[f.Value] = Source{Environment, name}
+	if text, ok := s.env(name); ok {
+		s.from[f.Value] = name
 		if f.IsSlice() {
 			return items(text), nil
 		}
 		return text, nil
 	}
-	if f.Name == ConfigFlag || f == c.Model.HelpFlag {
+	if f.Name == ConfigFlag {
 		return nil, nil
 	}
 	if err := s.open(c); err != nil {
-		return nil, err
+		return nil, &configError{err}
 	}
 	v, line := s.file.find(parent.Node(), f)
 	if line > 0 {
-		s.from[f.Value] = Source{File, fmt.Sprintf("%s:%d", s.file.name, line)}
+		s.from[f.Value] = fmt.Sprintf("%s:%d", s.file.name, line)
 	}
 	return v, nil
 }
@@ -84,39 +68,31 @@ func items(text string) []any {
 }
 
 // open reads the configuration file, once.
-func (s *sources) open(c *kong.Context) (err error) {
+func (s *sources) open(c *kong.Context) error {
 	if s.file != nil {
 		return nil
 	}
-	name := s.configFile(c)
 	s.file = &file{}
+	name, _ := s.env("STREAMER_CONFIG")
+	for _, p := range c.Path {
+		if p.Flag != nil && p.Flag.Name == ConfigFlag && !p.Resolved {
+			name, _ = c.FlagValue(p.Flag).(string)
+		}
+	}
 	if name == "" {
 		return nil
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return &configError{fmt.Errorf("--%s: %w", ConfigFlag, err)}
+		return fmt.Errorf("--%s: %w", ConfigFlag, err)
 	}
-	if s.file, err = parseFile(name, text, s.root); err != nil {
-		return &configError{err}
-	}
-	return nil
+	s.file, err = parseFile(name, text, s.root)
+	return err
 }
 
 // configError is an error in the configuration file, whichever flag was resolved
 // when it was found.
 type configError struct{ error }
-
-func (s *sources) configFile(c *kong.Context) string {
-	for _, p := range c.Path {
-		if p.Flag != nil && p.Flag.Name == ConfigFlag && !p.Resolved {
-			name, _ := c.FlagValue(p.Flag).(string)
-			return name
-		}
-	}
-	name, _ := s.env("STREAMER_CONFIG")
-	return name
-}
 
 // attribute adds to the error of a flag where its value comes from. It leaves out
 // the empty word, which stands for a flag without a value.
@@ -142,7 +118,6 @@ func EnvName(n *kong.Node, f *kong.Flag) string {
 // shared reports whether a flag means the same in all commands that have it.
 func shared(f *kong.Flag) bool { return f.Group != nil }
 
-// commandPath returns the names of the commands that lead to a node.
 func commandPath(n *kong.Node) (path []string) {
 	for ; n != nil && n.Type == kong.CommandNode; n = n.Parent {
 		path = append([]string{n.Name}, path...)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 	"streamer/internal/events"
 )
 
@@ -24,7 +24,7 @@ type call struct {
 }
 
 // read reads the events after the last one read.
-func (l *callLog) read(ctx context.Context, b *app.Broker, name string) error {
+func (l *callLog) read(ctx context.Context, b *client.Broker, name string) error {
 	token, err := events.Token(name)
 	if err != nil {
 		return err

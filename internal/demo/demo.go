@@ -14,7 +14,7 @@ import (
 	"io"
 	"time"
 
-	"streamer/internal/app"
+	"streamer/internal/server"
 	"streamer/internal/session"
 )
 
@@ -44,7 +44,7 @@ type Options struct {
 // Run runs the server s, plays the recorded sessions on it, and prints to out the
 // URLs at which they can be watched. Without Options.Once the server continues to
 // run until ctx ends.
-func Run(ctx context.Context, out io.Writer, s *app.Server, o Options) error {
+func Run(ctx context.Context, out io.Writer, s *server.Server, o Options) error {
 	p, err := newPlayer(s, time.Now().Format("150405"), o.Speed)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func Run(ctx context.Context, out io.Writer, s *app.Server, o Options) error {
 
 // alone returns an error if workers of other processes carry the partitions of the
 // cluster: their settings would be in force, and not the short deadlines of the demo.
-func alone(ctx context.Context, s *app.Server) error {
+func alone(ctx context.Context, s *server.Server) error {
 	if s.Embedded() {
 		return nil
 	}
@@ -106,7 +106,7 @@ func longest(rules *session.Rules) time.Duration {
 }
 
 // printAddresses prints where the sessions can be watched.
-func (p *player) printAddresses(w io.Writer, s *app.Server) {
+func (p *player) printAddresses(w io.Writer, s *server.Server) {
 	for i, part := range p.parts {
 		label := "and "
 		if i == 0 {

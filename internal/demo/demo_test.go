@@ -14,12 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/lifecycle"
 	"streamer/internal/natsserver"
+	"streamer/internal/server"
 
 	"github.com/rs/zerolog"
 )
@@ -101,14 +102,14 @@ func ended(status events.Status, code events.Code) func(e *events.Event) bool {
 }
 
 // open opens a server with short deadlines.
-func open(t *testing.T, dir string) *app.Server {
+func open(t *testing.T, dir string) *server.Server {
 	t.Helper()
-	c := app.NewConfig()
+	c := server.NewConfig()
 	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = dir, "127.0.0.1:0", "127.0.0.1:0"
 	r := &c.Rules.Base
 	r.ArgsTimeout, r.RunIdle = lifecycle.Of(600*time.Millisecond), lifecycle.Of(time.Second)
 	r.Tools = []lifecycle.ToolRule{{Pattern: "slow_*", ResultTimeout: lifecycle.Of(400 * time.Millisecond)}}
-	s, err := app.Open(t.Context(), c, zerolog.New(zerolog.NewTestWriter(t)))
+	s, err := server.Open(t.Context(), c, zerolog.New(zerolog.NewTestWriter(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +146,7 @@ func TestRun(t *testing.T) {
 func TestNotAlone(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	b, err := app.OpenBroker(ctx, broker.Options{Embed: brokertest.Embed(natsserver.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})})
+	b, err := client.OpenBroker(ctx, broker.Options{Embed: brokertest.Embed(natsserver.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})})
 	if err == nil {
 		defer b.Close()
 		err = b.Admit()
@@ -156,9 +157,9 @@ func TestNotAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := app.NewConfig()
+	c := server.NewConfig()
 	c.Broker.URL, c.HTTPListen = b.OwnURL(), "127.0.0.1:0"
-	s, err := app.Open(ctx, c, zerolog.Nop())
+	s, err := server.Open(ctx, c, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +288,7 @@ func (s stopOn) Write(p []byte) (int, error) {
 
 // unseen returns the promised features that the event log in dir does not have.
 func unseen(t *testing.T, dir string) map[string]func(*events.Event) bool {
-	b, err := app.OpenBroker(t.Context(), broker.Options{Embed: brokertest.Embed(natsserver.Config{DataDir: dir, Listen: "127.0.0.1:0"})})
+	b, err := client.OpenBroker(t.Context(), broker.Options{Embed: brokertest.Embed(natsserver.Config{DataDir: dir, Listen: "127.0.0.1:0"})})
 	if err != nil {
 		t.Fatal(err)
 	}

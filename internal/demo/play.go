@@ -9,15 +9,16 @@ import (
 	"sync"
 	"time"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 	"streamer/internal/events"
+	"streamer/internal/server"
 	"streamer/internal/session"
 )
 
 // player plays the recorded sessions.
 type player struct {
 	speed    time.Duration // how many times faster than recorded; 0 without pauses
-	broker   *app.Broker
+	broker   *client.Broker
 	rules    *session.Rules
 	viewers  func() int    // number of open event streams
 	patience time.Duration // how long calls may stay open after the last input
@@ -27,13 +28,13 @@ type player struct {
 // part is one session of the demo.
 type part struct {
 	name   string // of the session
-	inputs []app.Recorded
+	inputs []client.Recorded
 	calls  int // in inputs
 	log    callLog
 }
 
 // newPlayer reads the recorded sessions. Their names end in suffix.
-func newPlayer(server *app.Server, suffix string, speed time.Duration) (*player, error) {
+func newPlayer(server *server.Server, suffix string, speed time.Duration) (*player, error) {
 	p := &player{speed: speed, broker: server.Broker, viewers: server.Viewers, rules: server.Worker.Options.Rules}
 	p.patience = longest(p.rules) + 10*time.Second
 	for _, name := range names() {
@@ -131,12 +132,12 @@ func (p *player) play(ctx context.Context, round int) error {
 }
 
 // publish publishes inputs to one session, each at its time.
-func (p *player) publish(ctx context.Context, s *part, inputs []app.Recorded) error {
+func (p *player) publish(ctx context.Context, s *part, inputs []client.Recorded) error {
 	token, err := events.Token(s.name)
 	if err != nil {
 		return err
 	}
-	r := app.Replayer{Broker: p.broker, Token: token, Speed: p.speed}
+	r := client.Replayer{Broker: p.broker, Token: token, Speed: p.speed}
 	if p.speed > 0 { // the sessions do not begin at the same time
 		if err := sleep(ctx, inputs[0].At/p.speed); err != nil {
 			return err

@@ -5,7 +5,7 @@ import (
 	"embed"
 	"fmt"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/session"
 )
@@ -20,14 +20,14 @@ func names() []string {
 }
 
 // recording reads a recorded session.
-func recording(name string) ([]app.Recorded, error) {
+func recording(name string) ([]client.Recorded, error) {
 	data, err := files.ReadFile("sessions/" + name + ".jsonl")
 	if err != nil {
 		return nil, fmt.Errorf("recorded session %s: %w", name, err)
 	}
-	var list []app.Recorded
+	var list []client.Recorded
 	for line := range bytes.Lines(data) {
-		r, ok := app.ParseRecorded(line)
+		r, ok := client.ParseRecorded(line)
 		if !ok {
 			return nil, fmt.Errorf("recorded session %s, line %d: not a recorded input", name, len(list)+1)
 		}
@@ -37,7 +37,7 @@ func recording(name string) ([]app.Recorded, error) {
 }
 
 // fold folds a recorded session offline and returns its events.
-func fold(list []app.Recorded) []events.Event {
+func fold(list []client.Recorded) []events.Event {
 	var a session.Assembly
 	for _, in := range list {
 		a.Input(in.Kind, in.At, in.Data)

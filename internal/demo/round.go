@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 	"streamer/internal/events"
 )
 
 // round returns the inputs of a part for the given round, from 1. From the second
 // round on, the ids of messages and calls are others: a repeated message would
 // continue the one of the round before.
-func (s *part) round(n int) []app.Recorded {
+func (s *part) round(n int) []client.Recorded {
 	if n == 1 {
 		return s.inputs
 	}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
@@ -20,7 +20,7 @@ const rulesTime = 30 * time.Second
 
 // awaitRules waits until rules are in force in the partition of a session: a
 // worker appends its settings after it has read the log to its end.
-func awaitRules(ctx context.Context, b *app.Broker, name string, rules *session.Rules) error {
+func awaitRules(ctx context.Context, b *client.Broker, name string, rules *session.Rules) error {
 	ours, err := json.Marshal(rules)
 	if err != nil {
 		return fmt.Errorf("settings: %w", err)
@@ -42,7 +42,7 @@ var errInForce = errors.New("the rules are in force")
 
 // followRules reads the inputs of a partition from its checkpoint on, until the
 // last rules are ours.
-func followRules(ctx context.Context, b *app.Broker, p int, ours []byte) error {
+func followRules(ctx context.Context, b *client.Broker, p int, ours []byte) error {
 	mark, _, err := b.LoadCheckpoint(ctx, p)
 	if err != nil {
 		return err

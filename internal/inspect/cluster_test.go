@@ -7,16 +7,16 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
+	"streamer/internal/client"
 )
 
 // TestDiagnoseCluster: a server of three that does not run is found, and that the
 // streams have too few replicas to survive that.
 func TestDiagnoseCluster(t *testing.T) {
 	c := brokertest.NewCluster(t)
-	b, err := app.OpenBroker(brokertest.Deadline(t), broker.Options{URL: c.URL(), Replicas: 3, Partitions: 1})
+	b, err := client.OpenBroker(brokertest.Deadline(t), broker.Options{URL: c.URL(), Replicas: 3, Partitions: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

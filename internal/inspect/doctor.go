@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/cli"
+	"streamer/internal/client"
 	"streamer/internal/natsserver"
 )
 
@@ -74,12 +74,12 @@ func (fs *Findings) fail(check, fix, format string, args ...any) {
 
 // Diagnose checks the server, the streams, the workers and the disk. It changes
 // nothing.
-func Diagnose(ctx context.Context, o app.BrokerOptions) Findings {
+func Diagnose(ctx context.Context, o client.BrokerOptions) Findings {
 	var fs Findings
-	b, err := app.Dial(ctx, o)
+	b, err := client.Dial(ctx, o)
 	if err != nil {
 		why, fix := err, ""
-		if e, ok := errors.AsType[*app.ConnectionError](err); ok {
+		if e, ok := errors.AsType[*client.ConnectionError](err); ok {
 			why, fix = e.Err, e.Fix
 		}
 		fs.fail("connection", fix, "%v", why)
@@ -94,7 +94,7 @@ func Diagnose(ctx context.Context, o app.BrokerOptions) Findings {
 }
 
 // examine checks the server, the streams and the workers.
-func examine(ctx context.Context, b *app.Broker) (fs Findings) {
+func examine(ctx context.Context, b *client.Broker) (fs Findings) {
 	d := diagnosis{Broker: b, Findings: &fs}
 	for _, check := range []func(context.Context){d.server, d.streams, d.storage, d.workers, d.partitions} {
 		bounded, cancel := context.WithTimeout(ctx, checkTime)
@@ -113,7 +113,7 @@ const checkTime = 10 * time.Second
 
 // diagnosis is one Diagnose.
 type diagnosis struct {
-	*app.Broker
+	*client.Broker
 	*Findings
 }
 

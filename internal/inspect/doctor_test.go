@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
+	"streamer/internal/client"
 	"streamer/internal/events"
 )
 
@@ -25,13 +25,13 @@ func failing(fs Findings, state State) (names []string) {
 // their roles need. Without a worker, and without a server, this is the finding.
 func TestDiagnose(t *testing.T) {
 	ctx := brokertest.Deadline(t)
-	if fs := Diagnose(ctx, app.BrokerOptions{Options: broker.Options{URL: "nats://127.0.0.1:1"}}); fs.Healthy() || len(fs) != 1 || fs[0].Fix == "" {
+	if fs := Diagnose(ctx, client.BrokerOptions{Options: broker.Options{URL: "nats://127.0.0.1:1"}}); fs.Healthy() || len(fs) != 1 || fs[0].Fix == "" {
 		t.Errorf("no server: got %+v", fs)
 	}
 	b := serving(t)
 	begin(t, b, "s", 10)
 	await(t, b, "s", events.ToolCallArgsComplete)
-	fs := Diagnose(ctx, app.BrokerOptions{Options: broker.Options{URL: b.OwnURL()}})
+	fs := Diagnose(ctx, client.BrokerOptions{Options: broker.Options{URL: b.OwnURL()}})
 	if failed := failing(fs, Failed); !fs.Healthy() || len(failed) > 0 {
 		t.Errorf("a server that runs: got %q", failed)
 	}
@@ -57,12 +57,12 @@ func TestDiagnose(t *testing.T) {
 // TestDiagnoseNoWorker: streams without a worker.
 func TestDiagnoseNoWorker(t *testing.T) {
 	nats := brokertest.NewServer(t)
-	b, err := app.OpenBroker(brokertest.Deadline(t), broker.Options{URL: nats.URL()})
+	b, err := client.OpenBroker(brokertest.Deadline(t), broker.Options{URL: nats.URL()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	fs := Diagnose(brokertest.Deadline(t), app.BrokerOptions{Options: broker.Options{URL: nats.URL()}})
+	fs := Diagnose(brokertest.Deadline(t), client.BrokerOptions{Options: broker.Options{URL: nats.URL()}})
 	if failed := failing(fs, Failed); len(failed) != 1 || !strings.HasPrefix(failed[0], "workers: no worker runs") {
 		t.Errorf("got %q", failed)
 	}

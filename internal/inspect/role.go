@@ -8,19 +8,19 @@ import (
 	"sync"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/broker"
+	"streamer/internal/client"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Check is Diagnose for the role streamer, and Probe for the role of a client.
-func Check(ctx context.Context, o app.BrokerOptions, role string) (Findings, error) {
+func Check(ctx context.Context, o client.BrokerOptions, role string) (Findings, error) {
 	if role == "streamer" {
 		return Diagnose(ctx, o), nil
 	}
-	if err := app.LocateClient(&o); err != nil {
+	if err := client.LocateClient(&o); err != nil {
 		return nil, err
 	}
 	return Probe(ctx, o.Options, role), nil

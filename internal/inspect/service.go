@@ -11,9 +11,10 @@ import (
 	"slices"
 	"time"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/natsservice"
+	"streamer/internal/server"
 )
 
 // The number of entries in an answer of the service.
@@ -27,7 +28,7 @@ const maxQueries = 16
 
 // Service returns the NATS service that answers what the commands sessions, calls,
 // events and doctor print.
-func Service(s *app.Server) natsservice.Service {
+func Service(s *server.Server) natsservice.Service {
 	q := queries{b: s.Broker, ready: s.Ready, warnings: s.Worker.Warnings}
 	endpoint := func(name string, answer func(context.Context, query, int) (any, error)) natsservice.Endpoint {
 		return natsservice.Endpoint{Name: name, Subject: "streamer." + name, Answer: func(ctx context.Context, request []byte, limit int) ([]byte, error) {
@@ -47,7 +48,7 @@ func Service(s *app.Server) natsservice.Service {
 		}}
 	}
 	return natsservice.Service{
-		Name: "streamer", Version: app.Semantic(app.Version()),
+		Name: "streamer", Version: client.Semantic(client.Version()),
 		Description: "Sessions, calls, events and the state of streamer",
 		AtOnce:      maxQueries,
 		Endpoints: []natsservice.Endpoint{
@@ -122,7 +123,7 @@ func (q query) token() (string, error) {
 
 // queries answers requests.
 type queries struct {
-	b        *app.Broker
+	b        *client.Broker
 	ready    func(context.Context) error
 	warnings func() []string
 }

@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"streamer/internal/app"
 	"streamer/internal/broker/brokertest"
+	"streamer/internal/client"
 	"streamer/internal/events"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 )
 
-// client connects as a client without credentials does, and waits for the service.
-func client(t *testing.T, b *app.Broker) *nats.Conn {
+// connect connects as a client without credentials does, and waits for the service.
+func connect(t *testing.T, b *client.Broker) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(b.URL())
 	if err != nil {
@@ -56,7 +56,7 @@ func queryFor(t *testing.T, nc *nats.Conn, subject, body string, answer any) (co
 // TestService: a client gets what the commands print, in pages.
 func TestService(t *testing.T) {
 	b := serving(t)
-	nc := client(t, b)
+	nc := connect(t, b)
 	begin(t, b, "s", 10)
 	await(t, b, "s", events.ToolCallArgsComplete)
 	var info micro.Info
@@ -88,7 +88,7 @@ func TestService(t *testing.T) {
 // TestServicePages: the pages of the events are together the events of the log.
 func TestServicePages(t *testing.T) {
 	b := serving(t)
-	nc := client(t, b)
+	nc := connect(t, b)
 	begin(t, b, "s", 1000)
 	await(t, b, "s", events.MessageFinished)
 	var want []string
@@ -118,7 +118,7 @@ func TestServicePages(t *testing.T) {
 
 // TestServiceErrors: requests that have no answer.
 func TestServiceErrors(t *testing.T) {
-	nc := client(t, serving(t))
+	nc := connect(t, serving(t))
 	for _, c := range []struct{ subject, body, code string }{
 		{"streamer.calls", "", "400"},
 		{"streamer.calls", `{"session":"none"}`, "404"},

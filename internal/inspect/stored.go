@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/audit"
 	"streamer/internal/cli"
+	"streamer/internal/client"
 	"streamer/internal/events"
 )
 
@@ -34,7 +34,7 @@ func (e *NoEventsError) Error() string {
 }
 
 // Sessions writes the sessions that have events, newest first.
-func Sessions(ctx context.Context, b *app.Broker, o Output, limit int, now time.Time) error {
+func Sessions(ctx context.Context, b *client.Broker, o Output, limit int, now time.Time) error {
 	list, err := b.Sessions(ctx, limit)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func ago(d time.Duration) string {
 }
 
 // WriteCalls writes the calls of a session.
-func WriteCalls(ctx context.Context, b *app.Broker, o Output, session string, now time.Time) error {
+func WriteCalls(ctx context.Context, b *client.Broker, o Output, session string, now time.Time) error {
 	var calls Calls
 	err := each(ctx, b, session, func(_ *events.Record, e *events.Event) error {
 		calls.Apply(e)
@@ -144,7 +144,7 @@ func statusText(c *Call) string {
 
 // WriteEvents writes the stored events of a session of the types; of all if types is
 // empty. Lines of JSON are the events as they are stored.
-func WriteEvents(ctx context.Context, b *app.Broker, o Output, session string, types []string) error {
+func WriteEvents(ctx context.Context, b *client.Broker, o Output, session string, types []string) error {
 	wanted := map[events.Type]bool{}
 	for _, t := range types {
 		wanted[events.Type(t)] = true
@@ -241,7 +241,7 @@ func quoted(text string) string {
 // Export writes the events of a session as lines of JSON, which the page can open
 // and streamer assemble --events writes too. With values, large args and results
 // are in the lines instead of references to them. line shows the progress.
-func Export(ctx context.Context, b *app.Broker, w io.Writer, session string, values bool, line *app.ProgressLine) (n int, err error) {
+func Export(ctx context.Context, b *client.Broker, w io.Writer, session string, values bool, line *client.ProgressLine) (n int, err error) {
 	defer line.Clear()
 	_, end, err := b.EventBounds(ctx)
 	if err != nil {
@@ -273,7 +273,7 @@ func Export(ctx context.Context, b *app.Broker, w io.Writer, session string, val
 
 // ExportFile is Export to a file. A file that exists keeps its content if the session
 // has no events.
-func ExportFile(ctx context.Context, b *app.Broker, name, session string, values bool, line *app.ProgressLine) (n int, err error) {
+func ExportFile(ctx context.Context, b *client.Broker, name, session string, values bool, line *client.ProgressLine) (n int, err error) {
 	out := &outputFile{name: name}
 	n, err = Export(ctx, b, out, session, values, line)
 	return n, errors.Join(err, out.Close())
@@ -304,7 +304,7 @@ func (o *outputFile) Close() error {
 
 // inline replaces the references of an event with the values. A value that is no
 // longer stored stays a reference.
-func inline(ctx context.Context, b *app.Broker, e *events.Event) error {
+func inline(ctx context.Context, b *client.Broker, e *events.Event) error {
 	if e.ArgsRef != nil {
 		switch value, err := b.Blob(ctx, *e.ArgsRef); {
 		case err == nil:
@@ -332,7 +332,7 @@ func inline(ctx context.Context, b *app.Broker, e *events.Event) error {
 
 // each calls fn with the stored events of a session, without the synthetic messages
 // that repeat results. It returns a NoEventsError if there is no event.
-func each(ctx context.Context, b *app.Broker, session string, fn func(*events.Record, *events.Event) error) error {
+func each(ctx context.Context, b *client.Broker, session string, fn func(*events.Record, *events.Event) error) error {
 	token, err := events.Token(session)
 	if err != nil {
 		return err

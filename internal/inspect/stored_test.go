@@ -11,11 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/cli"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
+	"streamer/internal/server"
 
 	"github.com/rs/zerolog"
 )
@@ -23,11 +24,11 @@ import (
 func TestMain(m *testing.M) { brokertest.Main(m) }
 
 // serving runs a server without HTTP until the end of the test.
-func serving(t *testing.T) *app.Broker {
+func serving(t *testing.T) *client.Broker {
 	t.Helper()
-	c := app.NewConfig()
+	c := server.NewConfig()
 	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = t.TempDir(), "127.0.0.1:0", ""
-	s, err := app.Open(t.Context(), c, zerolog.New(zerolog.NewTestWriter(t)))
+	s, err := server.Open(t.Context(), c, zerolog.New(zerolog.NewTestWriter(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func serving(t *testing.T) *app.Broker {
 }
 
 // begin publishes a call of tool f, with args of size bytes.
-func begin(t *testing.T, b *app.Broker, session string, size int) {
+func begin(t *testing.T, b *client.Broker, session string, size int) {
 	t.Helper()
 	args, err := json.Marshal(fmt.Sprintf("{%q:%q}", "x", strings.Repeat("a", size)))
 	if err != nil {
@@ -60,7 +61,7 @@ func begin(t *testing.T, b *app.Broker, session string, size int) {
 	publish(t, b, session, inputs.Delta, fmt.Sprintf(`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_a","function":{"name":"f\u001b[2J","arguments":%s}}]},"finish_reason":"tool_calls"}]}`, args))
 }
 
-func publish(t *testing.T, b *app.Broker, session string, kind inputs.Kind, data string) {
+func publish(t *testing.T, b *client.Broker, session string, kind inputs.Kind, data string) {
 	t.Helper()
 	token, err := events.Token(session)
 	if err != nil {
@@ -72,7 +73,7 @@ func publish(t *testing.T, b *app.Broker, session string, kind inputs.Kind, data
 }
 
 // await waits for an event of a type of a session.
-func await(t *testing.T, b *app.Broker, session string, typ events.Type) {
+func await(t *testing.T, b *client.Broker, session string, typ events.Type) {
 	t.Helper()
 	token, err := events.Token(session)
 	if err != nil {
@@ -144,7 +145,7 @@ func TestStored(t *testing.T) {
 
 // exportedFile checks that an export replaces a file, and that one without events
 // changes none.
-func exportedFile(t *testing.T, b *app.Broker) {
+func exportedFile(t *testing.T, b *client.Broker) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(name, []byte("kept"), 0o600); err != nil {
@@ -159,7 +160,7 @@ func exportedFile(t *testing.T, b *app.Broker) {
 	}
 }
 
-func export(t *testing.T, b *app.Broker, o Output, values bool) error {
+func export(t *testing.T, b *client.Broker, o Output, values bool) error {
 	t.Helper()
 	n, err := Export(t.Context(), b, o.W, "a b", values, nil)
 	if n < 4 {
@@ -169,7 +170,7 @@ func export(t *testing.T, b *app.Broker, o Output, values bool) error {
 }
 
 // listed waits until the session has a snapshot and is listed.
-func listed(t *testing.T, b *app.Broker) {
+func listed(t *testing.T, b *client.Broker) {
 	t.Helper()
 	ctx := brokertest.Deadline(t)
 	tick := time.NewTicker(50 * time.Millisecond)

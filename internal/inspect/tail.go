@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/cli"
+	"streamer/internal/client"
 	"streamer/internal/events"
 )
 
@@ -20,7 +20,7 @@ const drawEvery = 200 * time.Millisecond
 // the calls that are open, or of all sessions if session is "". On a terminal the
 // open calls are drawn with bars at the end of the output; elsewhere each change is
 // a line.
-func Tail(ctx context.Context, b *app.Broker, o Output, session string) error {
+func Tail(ctx context.Context, b *client.Broker, o Output, session string) error {
 	t := &tailing{out: o, live: session == "", calls: &Calls{}}
 	if cli.IsTerminal(o.W) && !o.JSON {
 		t.screen = &screen{out: o}
@@ -49,7 +49,7 @@ type tailing struct {
 	calls *Calls
 }
 
-func (t *tailing) read(ctx context.Context, b *app.Broker, session string) error {
+func (t *tailing) read(ctx context.Context, b *client.Broker, session string) error {
 	take := func(r events.Record, live bool) error { return t.take(&r, live) }
 	if session == "" {
 		_, last, err := b.EventBounds(ctx)

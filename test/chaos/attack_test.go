@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 
 	"github.com/nats-io/nats.go"
 )
@@ -105,7 +105,7 @@ func (f *faultInjector) subjects(stream string) ([]string, error) {
 
 // leaked lists the internal subjects on which an acknowledgement of a client in its
 // own account is stored. There must be none.
-func (f *faultInjector) leaked(t *testing.T, b *app.Broker) (list []string) {
+func (f *faultInjector) leaked(t *testing.T, b *client.Broker) (list []string) {
 	f.control(t, b)
 	for _, stream := range streams {
 		subjects, err := f.subjects(stream)
@@ -123,7 +123,7 @@ func (f *faultInjector) leaked(t *testing.T, b *app.Broker) (list []string) {
 
 // control checks that leaked would find an acknowledgement on an internal subject:
 // a client in the account of the streams can have one stored there.
-func (f *faultInjector) control(t *testing.T, b *app.Broker) {
+func (f *faultInjector) control(t *testing.T, b *client.Broker) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), settleTime)
 	defer cancel()

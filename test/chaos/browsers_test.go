@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 )
 
 // browsers follow some sessions over SSE, each from a random gateway of the fleet.
 // When the connection ends or is silent, a browser resumes after its last event,
 // from a random gateway again.
 type browsers struct {
-	b        *app.Broker
+	b        *client.Broker
 	gateways []string
 	client   http.Client
 	stop     context.CancelFunc
@@ -31,7 +31,7 @@ type browsers struct {
 }
 
 // newBrowsers returns browsers of the gateways of f.
-func newBrowsers(t *testing.T, b *app.Broker, f *fleet) *browsers {
+func newBrowsers(t *testing.T, b *client.Broker, f *fleet) *browsers {
 	r := &browsers{b: b, gateways: f.http[:], received: map[string][]uint64{}}
 	r.client.Transport = &http.Transport{ResponseHeaderTimeout: silence}
 	r.ctx, r.stop = context.WithCancel(t.Context())

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/audit"
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
+	"streamer/internal/client"
 	"streamer/internal/worker"
 	"streamer/test/testkit"
 
@@ -114,7 +114,7 @@ func TestControl(t *testing.T) {
 	c := newCluster(t, build(t, "").server, logs, [size]string{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	var brokers []*app.Broker
+	var brokers []*client.Broker
 	for range 2 {
 		brokers = append(brokers, openBroker(t, c, broker.Options{Replicas: size, Partitions: partitions}))
 	}
@@ -150,7 +150,7 @@ func TestControl(t *testing.T) {
 
 // unguarded is a broker that publishes as if without conditions.
 type unguarded struct {
-	*app.Broker
+	*client.Broker
 	brokertest.Unguarded
 }
 
@@ -193,12 +193,12 @@ const (
 )
 
 // openBroker waits for the cluster and opens the streams.
-func openBroker(t *testing.T, c *cluster, o broker.Options) *app.Broker {
+func openBroker(t *testing.T, c *cluster, o broker.Options) *client.Broker {
 	t.Helper()
 	o.URL, o.Replicas, o.Partitions = c.url(), size, partitions
 	for try := 1; ; try++ {
 		ctx, cancel := context.WithTimeout(t.Context(), openTime)
-		b, err := app.OpenBroker(ctx, o)
+		b, err := client.OpenBroker(ctx, o)
 		cancel()
 		switch {
 		case err == nil:
@@ -223,7 +223,7 @@ func connect(t *testing.T, url string) *nats.Conn {
 
 // awaitPartitions waits until every partition has an owner and its rules. Before,
 // calls would have other deadlines.
-func awaitPartitions(t *testing.T, b *app.Broker) {
+func awaitPartitions(t *testing.T, b *client.Broker) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

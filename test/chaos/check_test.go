@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/audit"
 	"streamer/internal/broker/eventlog"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/worker"
@@ -31,11 +31,11 @@ const settleTime = 2 * time.Minute
 // input is read. Meanwhile op repairs the log of partitions that stopped, closes the
 // sessions that are held and, if inputs were lost, the calls that wait for them. Then awaitSettled waits until the event log is
 // the fold of the inputs.
-func awaitSettled(t *testing.T, f *faultInjector, b *app.Broker, op *operator) audit.Report {
+func awaitSettled(t *testing.T, f *faultInjector, b *client.Broker, op *operator) audit.Report {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), settleTime)
 	defer cancel()
-	for _, wrong := range []func(context.Context, *app.Broker) ([]string, error){open, local.Unread} {
+	for _, wrong := range []func(context.Context, *client.Broker) ([]string, error){open, local.Unread} {
 		waitFor(t, ctx, b, func() ([]string, error) {
 			list, err := wrong(ctx, b)
 			if len(list) > 0 {
@@ -53,7 +53,7 @@ func awaitSettled(t *testing.T, f *faultInjector, b *app.Broker, op *operator) a
 // awaitEqual waits until the event log is the fold of the inputs, except for the
 // sessions that lost inputs or were closed by op. Snapshots that no fault damaged
 // must be readable.
-func awaitEqual(ctx context.Context, t *testing.T, f *faultInjector, b *app.Broker, op *operator) (r audit.Report) {
+func awaitEqual(ctx context.Context, t *testing.T, f *faultInjector, b *client.Broker, op *operator) (r audit.Report) {
 	t.Helper()
 	logs := &genuine{Broker: b, forged: f.forged}
 	waitFor(t, ctx, b, func() (list []string, err error) {
@@ -89,7 +89,7 @@ func awaitReaders(t *testing.T, c *conversations) {
 }
 
 // waitFor waits until wrong returns nothing.
-func waitFor(t *testing.T, ctx context.Context, b *app.Broker, wrong func() ([]string, error)) {
+func waitFor(t *testing.T, ctx context.Context, b *client.Broker, wrong func() ([]string, error)) {
 	t.Helper()
 	var last []string
 	for {
@@ -112,7 +112,7 @@ func waitFor(t *testing.T, ctx context.Context, b *app.Broker, wrong func() ([]s
 }
 
 // logSession logs the inputs and events of the session that a text begins with.
-func logSession(t *testing.T, b *app.Broker, text string) {
+func logSession(t *testing.T, b *client.Broker, text string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	token, _, _ := strings.Cut(strings.TrimPrefix(text, "session "), " ")
@@ -141,7 +141,7 @@ func logSession(t *testing.T, b *app.Broker, text string) {
 }
 
 // open lists the open calls and runs.
-func open(ctx context.Context, b *app.Broker) (list []string, err error) {
+func open(ctx context.Context, b *client.Broker) (list []string, err error) {
 	items, err := openItems(ctx, b)
 	for i := range items {
 		list = append(list, i.token+" "+i.name+" is open")
@@ -153,7 +153,7 @@ func open(ctx context.Context, b *app.Broker) (list []string, err error) {
 type item struct{ token, name string }
 
 // openItems returns the open calls with their deadlines, and the open runs.
-func openItems(ctx context.Context, b *app.Broker) (map[item]events.Time, error) {
+func openItems(ctx context.Context, b *client.Broker) (map[item]events.Time, error) {
 	items := map[item]events.Time{}
 	err := eachEvent(ctx, b, func(s events.Record, e *events.Event) {
 		call, run := item{s.Token, "call " + e.Call}, item{s.Token, "run " + e.Run}
@@ -176,7 +176,7 @@ func openItems(ctx context.Context, b *app.Broker) (map[item]events.Time, error)
 
 // eachEvent calls fn for each message of the event log. e is empty for a synthetic
 // message and for an acknowledgement.
-func eachEvent(ctx context.Context, b *app.Broker, fn func(s events.Record, e *events.Event)) error {
+func eachEvent(ctx context.Context, b *client.Broker, fn func(s events.Record, e *events.Event)) error {
 	return b.Entries(ctx, "", 0, func(entry eventlog.Entry) error {
 		s, e := entry.Record, new(events.Event)
 		if s.Type != events.Synthetic && !isAck(s.Data) {
@@ -201,7 +201,7 @@ type tally struct {
 // count checks the event log without the fold. The ids of a session's events
 // increase. Each event refers to the previous event, or to an acknowledgement
 // between both. Each call has one start and one result.
-func count(t *testing.T, b *app.Broker) tally {
+func count(t *testing.T, b *client.Broker) tally {
 	t.Helper()
 	var n tally
 	type head struct {
@@ -268,7 +268,7 @@ var errEnd = errors.New("end of the log")
 var again = regexp.MustCompile(`^(again:\d+:\d+:)+`)
 
 // stored counts the inputs in the log by the message id under which they were published.
-func stored(t *testing.T, b *app.Broker) map[string]int {
+func stored(t *testing.T, b *client.Broker) map[string]int {
 	t.Helper()
 	inLog := map[string]int{}
 	for p := range b.Partitions() {

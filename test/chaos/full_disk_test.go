@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/audit"
 	"streamer/internal/broker"
+	"streamer/internal/client"
 	"streamer/test/local"
 	"streamer/test/testkit"
 )
@@ -230,7 +230,7 @@ func (s *single) check(t *testing.T, acked []string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), settleTime)
 	defer cancel()
-	b, err := app.OpenBroker(ctx, broker.Options{URL: strings.TrimSpace(string(url)), Existing: true})
+	b, err := client.OpenBroker(ctx, broker.Options{URL: strings.TrimSpace(string(url)), Existing: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,16 +6,16 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/broker/eventlog"
+	"streamer/internal/client"
 	"streamer/internal/events"
 )
 
 // genuine is the logs without the messages that are acknowledgements, which the
 // comparison of all bytes would report.
 type genuine struct {
-	*app.Broker
+	*client.Broker
 	// forged is set if acknowledgements were stored on internal subjects.
 	forged bool
 	blobs  atomic.Int64 // number of large values that an acknowledgement replaced

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 	"streamer/internal/events"
 
 	"github.com/nats-io/nats.go"
@@ -126,7 +126,7 @@ type auditResult struct {
 // There are two exceptions. An input may be lost if it was acknowledged in one of
 // losses. The effect of an input that was published again after the input log was
 // rolled back may occur twice.
-func (l *ledger) audit(ctx context.Context, b *app.Broker, inLog map[string]int, losses spans) (r auditResult, err error) {
+func (l *ledger) audit(ctx context.Context, b *client.Broker, inLog map[string]int, losses spans) (r auditResult, err error) {
 	found := effects{}
 	err = eachEvent(ctx, b, found.count)
 	for _, e := range l.entries {

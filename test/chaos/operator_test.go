@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 	"streamer/internal/worker"
 )
 
@@ -119,7 +119,7 @@ const endLost = "the input log lost its end"
 // closeWaiting interrupts the sessions with a call whose deadline is not within the
 // test. Such a call was open when its run began, and waits for an answer from outside
 // that can be among the lost inputs.
-func (o *operator) closeWaiting(ctx context.Context, b *app.Broker) error {
+func (o *operator) closeWaiting(ctx context.Context, b *client.Broker) error {
 	items, err := openItems(ctx, b)
 	for i, deadline := range items {
 		if time.Until(deadline.Std()) < settleTime {

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/broker"
+	"streamer/internal/client"
 	"streamer/internal/inputs"
 )
 
@@ -31,7 +31,7 @@ type input struct{ kind, data string }
 // record the acknowledged inputs.
 type conversations struct {
 	t       *testing.T
-	b       *app.Broker
+	b       *client.Broker
 	quirks  [][]string
 	readers *readers
 	// browsers is nil if there are no gateways.
@@ -73,7 +73,7 @@ func (c *conversations) lost(inLog map[string]int) (n int) {
 
 // newConversations returns conversations that publish to b. It reads the quirk
 // streams.
-func newConversations(t *testing.T, b *app.Broker) *conversations {
+func newConversations(t *testing.T, b *client.Broker) *conversations {
 	c := &conversations{t: t, b: b, readers: newReaders(t, b)}
 	files, err := filepath.Glob(filepath.Join("..", "..", "internal", "decode", "testdata", "quirks", "*.jsonl"))
 	if err != nil || len(files) == 0 {

@@ -7,13 +7,13 @@ import (
 	"sync"
 	"testing"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 	"streamer/internal/events"
 )
 
 // readers follow some sessions live, as the gateway does for its clients.
 type readers struct {
-	b    *app.Broker
+	b    *client.Broker
 	stop context.CancelFunc
 	ctx  context.Context //nolint:containedctx // the readers begin at different times and end together
 	wg   sync.WaitGroup
@@ -23,7 +23,7 @@ type readers struct {
 }
 
 // newReaders returns readers of the event log of b.
-func newReaders(t *testing.T, b *app.Broker) *readers {
+func newReaders(t *testing.T, b *client.Broker) *readers {
 	r := &readers{b: b, received: map[string][]uint64{}}
 	r.ctx, r.stop = context.WithCancel(t.Context())
 	return r
@@ -58,7 +58,7 @@ func (r *readers) behind(ctx context.Context) ([]string, error) {
 }
 
 // differing lists the sessions whose received events differ from the stored ones.
-func differing(ctx context.Context, b *app.Broker, client string, received map[string][]uint64) (list []string, err error) {
+func differing(ctx context.Context, b *client.Broker, client string, received map[string][]uint64) (list []string, err error) {
 	stored, err := sequences(ctx, b)
 	for token, seqs := range received {
 		if !slices.Equal(seqs, stored[token]) {
@@ -69,7 +69,7 @@ func differing(ctx context.Context, b *app.Broker, client string, received map[s
 }
 
 // sequences returns the sequences of the events in the log, by session.
-func sequences(ctx context.Context, b *app.Broker) (map[string][]uint64, error) {
+func sequences(ctx context.Context, b *client.Broker) (map[string][]uint64, error) {
 	stored := map[string][]uint64{}
 	err := b.Events(ctx, "", 0, func(s events.Record) error {
 		stored[s.Token] = append(stored[s.Token], s.Seq)

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"streamer/internal/app"
 	"streamer/internal/events"
+	"streamer/internal/server"
 	"streamer/test/local"
 )
 
@@ -113,14 +113,14 @@ func TestClients(t *testing.T) {
 
 // config returns the configuration of a server. A busy machine is no reason to refuse a
 // client.
-func config(t *testing.T) app.Config {
+func config(t *testing.T) server.Config {
 	c := local.Config(t.TempDir())
 	c.Gateway.StoreTimeout = within
 	return c
 }
 
 // serve runs a server until the test ends, and returns its URL.
-func serve(t *testing.T, c app.Config) string {
+func serve(t *testing.T, c server.Config) string {
 	t.Helper()
 	s, _ := local.Serve(t, c)
 	return strings.TrimSuffix(s.Page(), "/")

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/test/testkit"
@@ -24,7 +24,7 @@ import (
 const finishedCall = `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`
 
 // eventOf waits for a session's first event of a type.
-func eventOf(t *testing.T, b *app.Broker, token string, kind events.Type) (e events.Event) {
+func eventOf(t *testing.T, b *client.Broker, token string, kind events.Type) (e events.Event) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

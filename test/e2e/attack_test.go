@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/audit"
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
+	"streamer/internal/server"
 	"streamer/test/local"
 	"streamer/test/testkit"
 
@@ -22,7 +22,7 @@ import (
 // attacked is a running server whose session "honest" has messages in every
 // stream.
 type attacked struct {
-	*app.Server
+	*server.Server
 	t      *testing.T
 	client jetstream.JetStream // without credentials
 	own    jetstream.JetStream

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/lifecycle"
+	"streamer/internal/server"
 	"streamer/test/testkit"
 
 	"github.com/rs/zerolog"
@@ -26,11 +26,11 @@ import (
 // one client, on the embedded server.
 func BenchmarkBrowser(b *testing.B) {
 	const sessions, rate = 20, 1000
-	c := app.NewConfig()
+	c := server.NewConfig()
 	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = b.TempDir(), "", "127.0.0.1:0"
 	c.Rules.Base.Texts = lifecycle.Every
 	ctx, stop := context.WithCancel(context.Background())
-	s, err := app.Open(ctx, c, zerolog.Nop())
+	s, err := server.Open(ctx, c, zerolog.Nop())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/session"
 	"streamer/test/testkit"
@@ -38,7 +38,7 @@ func conform(t *testing.T, dir string) {
 	for _, r := range recordings(t, dir) {
 		t.Run(strings.TrimSuffix(filepath.Base(r.file), filepath.Ext(r.file)), func(t *testing.T) {
 			for _, format := range []string{"", r.format} {
-				a, err := app.Assemble(bytes.NewReader(r.data), format)
+				a, err := client.Assemble(bytes.NewReader(r.data), format)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -106,7 +106,7 @@ func cuts(text []byte) map[string][][]byte {
 // check returns an error where a stream did not give what is expected of it.
 func (r *recording) check(a *session.Assembly) error {
 	var out bytes.Buffer
-	if err := app.WriteCalls(&out, a.Calls()); err != nil {
+	if err := client.WriteCalls(&out, a.Calls()); err != nil {
 		return err
 	}
 	var got []session.AssembledCall

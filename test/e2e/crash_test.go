@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/audit"
 	"streamer/internal/broker"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/events/eventstest"
 	"streamer/internal/inputs"
@@ -116,7 +116,7 @@ func TestCrashShared(t *testing.T) {
 
 func crashWorkers(t *testing.T, begin func(*testing.T, settings) *testkit.Process, n int) {
 	rnd := schedule(t)
-	b, url := server(t, broker.Options{})
+	b, url := workerless(t, broker.Options{})
 	next := func() *testkit.Process { return begin(t, random(rnd, url)) }
 	var owners []*testkit.Process
 	for range n {
@@ -145,7 +145,7 @@ func crashWorkers(t *testing.T, begin func(*testing.T, settings) *testkit.Proces
 func TestCrashControl(t *testing.T) {
 	testkit.Campaign(t)
 	rnd := schedule(t)
-	b, url := server(t, broker.Options{})
+	b, url := workerless(t, broker.Options{})
 	for range 2 {
 		s := random(rnd, url)
 		s.Unguarded = true
@@ -164,11 +164,11 @@ func TestCrashControl(t *testing.T) {
 	}
 }
 
-// server runs an embedded server without a worker.
-func server(t *testing.T, opts broker.Options) (*app.Broker, string) {
+// workerless runs an embedded server without a worker.
+func workerless(t *testing.T, opts broker.Options) (*client.Broker, string) {
 	opts.Partitions = crashPartitions
-	o := app.BrokerOptions{Options: opts, Config: natsserver.Config{DataDir: t.TempDir(), Listen: testkit.FreePort(t)}}
-	b, err := app.OpenBroker(t.Context(), o.Embedding())
+	o := client.BrokerOptions{Options: opts, Config: natsserver.Config{DataDir: t.TempDir(), Listen: testkit.FreePort(t)}}
+	b, err := client.OpenBroker(t.Context(), o.Embedding())
 	if err == nil {
 		err = b.Admit()
 	}
@@ -197,20 +197,20 @@ func ownURL(t *testing.T, dir string) string {
 }
 
 // reach connects to streams with crashPartitions partitions.
-func reach(t *testing.T, url string) *app.Broker {
+func reach(t *testing.T, url string) *client.Broker {
 	return reachWith(t, broker.Options{URL: url, Partitions: crashPartitions})
 }
 
 // reachAny connects to streams with any number of partitions.
-func reachAny(t *testing.T, url string) *app.Broker {
+func reachAny(t *testing.T, url string) *client.Broker {
 	return reachWith(t, broker.Options{URL: url})
 }
 
-func reachWith(t *testing.T, opts broker.Options) *app.Broker {
+func reachWith(t *testing.T, opts broker.Options) *client.Broker {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	b, err := app.OpenBroker(ctx, opts)
+	b, err := client.OpenBroker(ctx, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func reachWith(t *testing.T, opts broker.Options) *app.Broker {
 
 // awaitRules waits until the settings of a process are in force in every
 // partition. Calls that begin earlier have other deadlines.
-func awaitRules(t *testing.T, b *app.Broker) {
+func awaitRules(t *testing.T, b *client.Broker) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -243,7 +243,7 @@ func awaitRules(t *testing.T, b *app.Broker) {
 // publishAll publishes the quirk streams, each to a session of its own and some
 // with results, a call of 1 MiB, and messages whose ids repeat. It closes the
 // channel after the last acknowledgement.
-func publishAll(t *testing.T, b *app.Broker, nonce uint64) <-chan struct{} {
+func publishAll(t *testing.T, b *client.Broker, nonce uint64) <-chan struct{} {
 	files, err := filepath.Glob(filepath.Join("..", "..", "internal", "decode", "testdata", "quirks", "*.jsonl"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no quirk streams", err)
@@ -318,7 +318,7 @@ func repeated() []string {
 
 // settled waits until every call is closed and the event log is what a fold of the
 // inputs gives.
-func settled(t *testing.T, b *app.Broker, log *testkit.Tail) {
+func settled(t *testing.T, b *client.Broker, log *testkit.Tail) {
 	t.Helper()
 	testkit.Until(t, "calls and runs are closed", func() error {
 		return testkit.Check(openItems(t.Context(), b))
@@ -353,7 +353,7 @@ func settled(t *testing.T, b *app.Broker, log *testkit.Tail) {
 }
 
 // openItems returns the calls without a result and the runs without an end.
-func openItems(ctx context.Context, b *app.Broker) ([]string, error) {
+func openItems(ctx context.Context, b *client.Broker) ([]string, error) {
 	items := map[string]bool{}
 	err := b.Events(ctx, "", 0, func(s events.Record) error {
 		if s.Type == events.Synthetic {

@@ -6,10 +6,11 @@ import (
 	"os"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
+	"streamer/internal/client"
 	"streamer/internal/lifecycle"
+	"streamer/internal/server"
 	"streamer/internal/worker"
 
 	"github.com/nats-io/nuid"
@@ -41,12 +42,12 @@ func runGreedy(ctx context.Context, text string) error {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return err
 	}
-	b, err := app.OpenBroker(ctx, broker.Options{URL: s.URL, Partitions: crashPartitions})
+	b, err := client.OpenBroker(ctx, broker.Options{URL: s.URL, Partitions: crashPartitions})
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	c := app.Rules{Base: lifecycle.DefaultRules()}
+	c := server.Rules{Base: lifecycle.DefaultRules()}
 	c.Base.ArgsTimeout, c.Base.ResultTimeout, c.Base.RunIdle = lifecycle.Of(crashArgs), lifecycle.Of(s.Result), lifecycle.Of(crashIdle)
 	c.Base.Deltas = s.Deltas
 	rules, err := c.Fold(b.Retention())
@@ -69,7 +70,7 @@ func runGreedy(ctx context.Context, text string) error {
 
 // unguarded is a broker that publishes as if without conditions.
 type unguarded struct {
-	*app.Broker
+	*client.Broker
 	brokertest.Unguarded
 }
 

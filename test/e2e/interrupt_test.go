@@ -74,7 +74,7 @@ func TestInterruptCommand(t *testing.T) {
 
 // TestInterruptUnread: without a worker the command fails after a bounded time.
 func TestInterruptUnread(t *testing.T) {
-	_, url := server(t, broker.Options{})
+	_, url := workerless(t, broker.Options{})
 	out, errs, status := execute(t, "", "interrupt", "--nats-url", url, "s", "--wait", "300ms")
 	if out != "" || status != 1 || !strings.Contains(errs, "the interrupt is stored as input 1, but its outcome was not known after 300ms: is a streamer running on these logs?") {
 		t.Errorf("exit status %d\n%s%s", status, out, errs)

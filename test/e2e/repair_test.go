@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/natsserver"
 	"streamer/test/local"
@@ -36,7 +36,7 @@ type served struct {
 	t    *testing.T
 	page string // URL
 	dir  string
-	b    *app.Broker
+	b    *client.Broker
 	nc   *nats.Conn
 }
 
@@ -47,7 +47,7 @@ func openServer(t *testing.T) served {
 	s, _ := local.Serve(t, local.Config(d.dir))
 	d.page = s.Page()
 	var err error
-	if d.b, err = app.Dial(t.Context(), app.BrokerOptions{Config: natsserver.Config{DataDir: d.dir}}); err != nil {
+	if d.b, err = client.Dial(t.Context(), client.BrokerOptions{Config: natsserver.Config{DataDir: d.dir}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.b.Close() })

@@ -82,7 +82,7 @@ func TestReplayCommand(t *testing.T) {
 // TestReplayUnread: without a worker the command states that the inputs are stored,
 // and does not wait longer than requested.
 func TestReplayUnread(t *testing.T) {
-	_, url := server(t, broker.Options{})
+	_, url := workerless(t, broker.Options{})
 	for _, c := range []struct{ wait, errs string }{
 		{"300ms", "streamer replay: the inputs are stored, but not all were folded, and no event came for 300ms: is a streamer running on these logs? Whether the last inputs were rejected is not known\n"},
 		{"0", ""},

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/broker"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/test/testkit"
@@ -107,7 +107,7 @@ func TestGatewayKilledUnderClients(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	b, url := server(t, broker.Options{})
+	b, url := workerless(t, broker.Options{})
 	addr := testkit.FreePort(t)
 	gateway := func() *testkit.Process {
 		return testkit.Start(t, "serve", "--nats-url", url, "--partitions", strconv.Itoa(crashPartitions), "--http-listen", addr, "--texts", "every", "--log-level", "error")
@@ -134,7 +134,7 @@ func TestGatewayKilledUnderClients(t *testing.T) {
 }
 
 // publishText stores a text of the model in session s.
-func publishText(ctx context.Context, t *testing.T, b *app.Broker, i int, text string) {
+func publishText(ctx context.Context, t *testing.T, b *client.Broker, i int, text string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":%q}}]}`, text)
 	if a := b.PublishWait(ctx, b.InputPub("s", inputs.Delta, "s:"+strconv.Itoa(i), nil, []byte(body))); a.Err != nil {
@@ -144,7 +144,7 @@ func publishText(ctx context.Context, t *testing.T, b *app.Broker, i int, text s
 }
 
 // compareWithLog checks that each client has exactly the events of session s.
-func compareWithLog(ctx context.Context, t *testing.T, b *app.Broker, all []resumer) {
+func compareWithLog(ctx context.Context, t *testing.T, b *client.Broker, all []resumer) {
 	t.Helper()
 	var log []uint64
 	err := b.Events(ctx, "s", 0, func(e events.Record) error {

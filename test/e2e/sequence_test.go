@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
@@ -28,12 +28,12 @@ func TestSequences(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := app.Assemble(bytes.NewReader(data), "")
+		a, err := client.Assemble(bytes.NewReader(data), "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := app.WriteEvents(&out, a.Events); err != nil {
+		if err := client.WriteEvents(&out, a.Events); err != nil {
 			t.Fatal(err)
 		}
 		if err := obeys(out.Bytes()); err != nil {

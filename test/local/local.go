@@ -8,17 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/broker/brokertest"
+	"streamer/internal/client"
 	"streamer/internal/lifecycle"
+	"streamer/internal/server"
 
 	"github.com/rs/zerolog"
 )
 
 // Config returns the configuration of a server on a data directory and free ports, with
 // one partition. The result timeout of tools named slow_* is 1 s.
-func Config(dir string) app.Config {
-	c := app.NewConfig()
+func Config(dir string) server.Config {
+	c := server.NewConfig()
 	c.Broker.DataDir, c.Broker.Listen, c.Broker.Partitions = dir, "127.0.0.1:0", 1
 	c.HTTPListen = "127.0.0.1:0"
 	c.Rules.Base.Tools = []lifecycle.ToolRule{{Pattern: "slow_*", ResultTimeout: 1000}}
@@ -27,9 +28,9 @@ func Config(dir string) app.Config {
 
 // Serve runs a server until the test ends or stop is called. It returns when the server
 // accepts inputs.
-func Serve(t *testing.T, c app.Config) (s *app.Server, stop func()) {
+func Serve(t *testing.T, c server.Config) (s *server.Server, stop func()) {
 	t.Helper()
-	s, err := app.Open(brokertest.Deadline(t), c, zerolog.New(t.Output()).Level(zerolog.ErrorLevel))
+	s, err := server.Open(brokertest.Deadline(t), c, zerolog.New(t.Output()).Level(zerolog.ErrorLevel))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func Serve(t *testing.T, c app.Config) (s *app.Server, stop func()) {
 }
 
 // Unread lists the partitions whose checkpoint is not after the last input.
-func Unread(ctx context.Context, b *app.Broker) (behind []string, err error) {
+func Unread(ctx context.Context, b *client.Broker) (behind []string, err error) {
 	_, last, err := b.InputBounds(ctx)
 	if err != nil {
 		return nil, err

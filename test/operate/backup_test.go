@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"streamer/internal/app"
 	"streamer/internal/backup"
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
+	"streamer/internal/client"
 	"streamer/test/testkit"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestBackup(t *testing.T) {
 	from := brokertest.NewCluster(t)
 	stop := serve(t, config(from.URL(), 3))
-	b := dial(t, app.BrokerOptions{Options: broker.Options{URL: from.URL()}})
+	b := dial(t, client.BrokerOptions{Options: broker.Options{URL: from.URL()}})
 	l := start(t, b)
 	l.await(t, 2)
 	before := l.stored.Load()
@@ -44,14 +44,14 @@ func TestBackup(t *testing.T) {
 		restored(t, onDisk.Broker, func() { serve(t, onDisk) }, dir, before)
 	})
 	t.Run("cluster", func(t *testing.T) {
-		to := app.BrokerOptions{Options: broker.Options{URL: brokertest.NewCluster(t).URL()}}
+		to := client.BrokerOptions{Options: broker.Options{URL: brokertest.NewCluster(t).URL()}}
 		restored(t, to, func() { serve(t, config(to.URL, 3)) }, dir, before)
 	})
 }
 
 // restored restores a backup and checks the logs. The input log has at least the
 // calls that were stored before the backup.
-func restored(t *testing.T, to app.BrokerOptions, serve func(), dir string, before int64) {
+func restored(t *testing.T, to client.BrokerOptions, serve func(), dir string, before int64) {
 	t.Helper()
 	testkit.Until(t, "restore", func() error { // the servers of a new cluster need a moment
 		return backup.Restore(brokertest.Deadline(t), to.Embedding(), dir, backup.Report{})

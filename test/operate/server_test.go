@@ -9,32 +9,33 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/audit"
 	"streamer/internal/broker"
+	"streamer/internal/client"
 	"streamer/internal/inputs"
+	"streamer/internal/server"
 	"streamer/test/local"
 	"streamer/test/testkit"
 )
 
 // config returns the configuration of a process on the servers of a URL.
-func config(url string, replicas int) app.Config {
-	c := app.NewConfig()
+func config(url string, replicas int) server.Config {
+	c := server.NewConfig()
 	c.Broker.URL, c.Broker.Replicas, c.HTTPListen = url, replicas, ""
 	return c
 }
 
 // serve runs a process of streamer until the test ends or stop is called.
-func serve(t *testing.T, c app.Config) (stop func()) {
+func serve(t *testing.T, c server.Config) (stop func()) {
 	t.Helper()
 	_, stop = local.Serve(t, c)
 	return stop
 }
 
 // dial connects to the logs of a running process.
-func dial(t *testing.T, o app.BrokerOptions) *app.Broker {
+func dial(t *testing.T, o client.BrokerOptions) *client.Broker {
 	t.Helper()
-	b, err := app.Dial(t.Context(), o)
+	b, err := client.Dial(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func dial(t *testing.T, o app.BrokerOptions) *app.Broker {
 
 // load publishes calls in several sessions at once.
 type load struct {
-	log    *app.Broker
+	log    *client.Broker
 	stored atomic.Int64 // calls whose inputs are all acknowledged
 	stop   context.CancelFunc
 	done   sync.WaitGroup
@@ -56,7 +57,7 @@ const (
 )
 
 // start publishes until end is called. The load has begun when start returns.
-func start(t *testing.T, b *app.Broker) *load {
+func start(t *testing.T, b *client.Broker) *load {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	l := &load{log: b, stop: stop}
@@ -99,7 +100,7 @@ func (l *load) end() {
 }
 
 // publish publishes the inputs of a call, in order.
-func publish(ctx context.Context, b *app.Broker, session string, i int) error {
+func publish(ctx context.Context, b *client.Broker, session string, i int) error {
 	delta := `{"id":"m%d","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_%d","function":{"name":"search","arguments":%q}}]},"finish_reason":%s}]}`
 	for k, in := range []struct {
 		kind inputs.Kind
@@ -118,13 +119,13 @@ func publish(ctx context.Context, b *app.Broker, session string, i int) error {
 }
 
 // results returns how many calls have a result in the event log.
-func results(ctx context.Context, b *app.Broker) (n int64, err error) {
+func results(ctx context.Context, b *client.Broker) (n int64, err error) {
 	err = b.Subjects(ctx, broker.StreamEvents, "toolcalls.*.event.tool_call_result", func(_ string, k int) { n += int64(k) })
 	return n, err
 }
 
 // right waits until the event log has n results and is the fold of the inputs.
-func right(t *testing.T, b *app.Broker, n int64) {
+func right(t *testing.T, b *client.Broker, n int64) {
 	t.Helper()
 	testkit.Until(t, "the event log", func() error {
 		got, err := results(t.Context(), b)

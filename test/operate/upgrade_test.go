@@ -4,9 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
+	"streamer/internal/client"
+	"streamer/internal/server"
 
 	"github.com/rs/zerolog"
 )
@@ -16,7 +17,7 @@ import (
 func TestRollingRestart(t *testing.T) {
 	url := brokertest.NewServer(t).URL()
 	stops := []func(){serve(t, config(url, 0)), serve(t, config(url, 0))}
-	b := dial(t, app.BrokerOptions{Options: broker.Options{URL: url}})
+	b := dial(t, client.BrokerOptions{Options: broker.Options{URL: url}})
 	l := start(t, b)
 	for range 2 {
 		for i, stop := range stops {
@@ -36,7 +37,7 @@ func TestRollingRestart(t *testing.T) {
 func TestPartitions(t *testing.T) {
 	server := brokertest.NewServer(t)
 	stop := serve(t, config(server.URL(), 0))
-	b := dial(t, app.BrokerOptions{Options: broker.Options{URL: server.URL()}})
+	b := dial(t, client.BrokerOptions{Options: broker.Options{URL: server.URL()}})
 	l := start(t, b)
 	l.await(t, 2)
 	l.end()
@@ -45,7 +46,7 @@ func TestPartitions(t *testing.T) {
 
 	c := config(server.URL(), 0)
 	c.Broker.Partitions = 4
-	_, err := app.Open(brokertest.Deadline(t), c, zerolog.Nop())
+	_, err := server.Open(brokertest.Deadline(t), c, zerolog.Nop())
 	if err == nil || !strings.Contains(err.Error(), "16 partitions, 4 are configured") || !strings.Contains(err.Error(), "Another number of partitions") {
 		t.Fatalf("4 partitions on streams with 16: got %v", err)
 	}
@@ -54,7 +55,7 @@ func TestPartitions(t *testing.T) {
 		brokertest.Request(t, nc, "$JS.API.STREAM.DELETE."+stream, "")
 	}
 	serve(t, c)
-	again := dial(t, app.BrokerOptions{Options: broker.Options{URL: server.URL()}})
+	again := dial(t, client.BrokerOptions{Options: broker.Options{URL: server.URL()}})
 	if got := again.Partitions(); got != 4 {
 		t.Errorf("got %d partitions, want 4", got)
 	}

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/audit"
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/test/local"
 	"streamer/test/testkit"
@@ -129,7 +129,7 @@ func watch(ctx context.Context, t *testing.T, p *process, d time.Duration) (all 
 // partition reads what was stored while it had none.
 func checkLogs(t *testing.T, url string, acked int64) {
 	t.Helper()
-	b, err := app.Dial(t.Context(), app.BrokerOptions{Options: broker.Options{URL: url}})
+	b, err := client.Dial(t.Context(), client.BrokerOptions{Options: broker.Options{URL: url}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func checkLogs(t *testing.T, url string, acked int64) {
 }
 
 // unanswered returns an error if a call has no result, or more than one.
-func unanswered(ctx context.Context, b *app.Broker) error {
+func unanswered(ctx context.Context, b *client.Broker) error {
 	open, seen := map[string]bool{}, map[string]int{}
 	err := b.Events(ctx, "", 0, func(r events.Record) error {
 		switch key := r.Token + " " + r.Call; r.Type {

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"crypto/tls"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// certificateEvery is the minimum interval between two checks of the files.
+const certificateEvery = time.Second
+
+// certificate is the certificate of the gateway. It is read again when one of its
+// files has changed. A pair that cannot be read leaves the last one in use, because a
+// renewal replaces the files one after the other.
+type certificate struct {
+	certFile, keyFile string
+	log               zerolog.Logger
+
+	mu      sync.Mutex
+	checked time.Time
+	stamp   [2]fileStamp
+	pair    *tls.Certificate
+}
+
+// fileStamp changes when a file changes.
+type fileStamp struct {
+	at   time.Time
+	size int64
+}
+
+// newCertificate reads a certificate and its key.
+func newCertificate(certFile, keyFile string, log zerolog.Logger) (*certificate, error) {
+	if certFile == "" || keyFile == "" {
+		return nil, errors.New("need both")
+	}
+	c := &certificate{certFile: certFile, keyFile: keyFile, log: log}
+	return c, c.read(time.Now())
+}
+
+// current returns the certificate for a connection.
+func (c *certificate) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); now.Sub(c.checked) >= certificateEvery {
+		if err := c.read(now); err != nil {
+			c.log.Warn().Err(err).Msg("new certificate cannot be read; the last one stays in use")
+		}
+	}
+	return c.pair, nil
+}
+
+// read reads the files if one of them has changed since the last read. After an error
+// it reads them again when they change again.
+func (c *certificate) read(now time.Time) error {
+	c.checked = now
+	var stamp [2]fileStamp
+	for i, name := range []string{c.certFile, c.keyFile} {
+		info, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		stamp[i] = fileStamp{info.ModTime(), info.Size()}
+	}
+	if stamp == c.stamp {
+		return nil
+	}
+	c.stamp = stamp
+	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return err
+	}
+	c.pair = &pair
+	return nil
+}

@@ -1,0 +1,68 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"streamer/internal/auth"
+	"streamer/internal/gateway"
+
+	"github.com/rs/zerolog"
+)
+
+// exposed reports whether other machines can connect.
+func (c *Config) exposed() (bool, error) {
+	host, _, err := net.SplitHostPort(c.HTTPListen)
+	if err != nil {
+		return false, fmt.Errorf("--http-listen: %w", err)
+	}
+	ip := net.ParseIP(host)
+	return host != "localhost" && (ip == nil || !ip.IsLoopback()), nil
+}
+
+// gateway returns the settings of the gateway that follow from the address and
+// the files.
+func (c *Config) gateway(ctx context.Context, log zerolog.Logger) (o gateway.Options, err error) {
+	o = c.Gateway
+	if o.Exposed, err = c.exposed(); err != nil {
+		return o, err
+	}
+	if o.Exposed && c.TokenFile == "" && c.AuthFile == "" {
+		return o, fmt.Errorf("--http-listen %s accepts connections from other machines: need --http-token-file or --auth", c.HTTPListen)
+	}
+	if c.TokenFile != "" {
+		token, err := os.ReadFile(c.TokenFile)
+		if err != nil {
+			return o, fmt.Errorf("--http-token-file: %w", err)
+		}
+		if o.Token = strings.TrimSpace(string(token)); o.Token == "" {
+			return o, fmt.Errorf("--http-token-file: %s is empty", c.TokenFile)
+		}
+	}
+	if c.AuthFile != "" {
+		issuers, err := auth.ReadFile(c.AuthFile)
+		if err != nil {
+			return o, fmt.Errorf("--auth: %w", err)
+		}
+		v, err := auth.New(ctx, issuers, log)
+		if err != nil {
+			return o, fmt.Errorf("--auth: %w", err)
+		}
+		o.Verify = v.Verify
+	}
+	if c.CertFile == "" && c.KeyFile == "" {
+		if o.Exposed {
+			log.Warn().Str("address", c.HTTPListen).Msg("HTTP without TLS: tokens are readable on the network unless a proxy encrypts it")
+		}
+		return o, nil
+	}
+	pair, err := newCertificate(c.CertFile, c.KeyFile, log)
+	if err != nil {
+		return o, fmt.Errorf("--http-tls-cert, --http-tls-key: %w", err)
+	}
+	o.Certificate = pair.current
+	return o, nil
+}

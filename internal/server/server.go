@@ -1,0 +1,279 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	sseui "streamer/examples/sse-ui"
+	"streamer/internal/client"
+	"streamer/internal/events"
+	"streamer/internal/gateway"
+	"streamer/internal/natsservice"
+	"streamer/internal/repair"
+	"streamer/internal/session"
+	"streamer/internal/telemetry"
+	"streamer/internal/worker"
+
+	"github.com/nats-io/nuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+)
+
+// Server is a worker, a gateway and the repair service on one broker. A process can
+// have the role of one of them only.
+type Server struct {
+	Broker *client.Broker
+	Worker *worker.Worker
+	// Services are more NATS services, which Run serves if the process has the role
+	// gateway.
+	Services []natsservice.Service
+
+	config   Config
+	log      zerolog.Logger
+	gateway  *gateway.Gateway
+	repairs  *repair.Service
+	listener net.Listener
+	spans    *telemetry.Spans // nil if spans are not sent
+	opened   chan struct{}    // closed when inputs are accepted
+}
+
+// openTime bounds how long Open waits for NATS.
+const openTime = time.Minute
+
+// Open connects to NATS, or starts the embedded server, and prepares the worker, the
+// gateway and the repair service for Run. The caller closes the server.
+func Open(ctx context.Context, c Config, log zerolog.Logger) (*Server, error) {
+	s := &Server{config: c, log: log, opened: make(chan struct{})}
+	if err := s.open(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) open(ctx context.Context) (err error) {
+	if err := s.config.check(); err != nil {
+		return err
+	}
+	if _, err := s.config.Rules.read(); err != nil { // before streams are created
+		return err
+	}
+	var options gateway.Options
+	if s.config.HTTPListen != "" {
+		if options, err = s.config.gateway(ctx, s.log); err != nil {
+			return err
+		}
+		if s.listener, err = listen(s.config.HTTPListen); err != nil {
+			return err
+		}
+	}
+	if err := s.openBroker(ctx); err != nil {
+		return err
+	}
+	rules, err := s.config.Rules.Fold(s.Broker.Retention())
+	if err != nil {
+		return err
+	}
+	workerOptions := s.config.Worker
+	workerOptions.Rules, workerOptions.Nonce = rules, nuid.Next()
+	calls := telemetry.NewCalls(s.config.MetricTools)
+	options.Collectors = []prometheus.Collector{calls}
+	if workerOptions.Observer, err = s.observer(ctx, calls); err != nil {
+		return err
+	}
+	workerOptions.PadInputs = s.Embedded() // whose clients are admitted later
+	s.Worker = &worker.Worker{Log: s.Broker, Logger: s.log, Options: workerOptions}
+	s.repairs = &repair.Service{Log: s.Broker, MaxBytes: s.config.RepairBytes}
+	if s.listener == nil {
+		return nil
+	}
+	options.OnlyHealth = !s.config.Roles.Gateway
+	options.Check, options.Repairs = session.Check, s.repairs
+	options.Trial = func() func(string, []byte) *events.Event { return new(session.Trial).Delta }
+	options.Metrics, options.Warnings = s.metrics, s.Worker.Warnings
+	s.gateway, err = gateway.New(options, store{s.Broker, s.problem, s.opened}, sseui.Files, s.log)
+	return err
+}
+
+// openBroker opens the broker. An embedded server keeps the passwords that are in its
+// data directory.
+func (s *Server) openBroker(ctx context.Context) (err error) {
+	o := s.config.Broker
+	o.OwnPassword, o.AgentPassword = password(o.DataDir, client.URLFile), password(o.DataDir, agentURLFile)
+	notices := &openNotices{log: s.log}
+	o.OnNotice = notices.notice
+	ctx, cancel := context.WithTimeout(ctx, openTime)
+	defer cancel()
+	s.Broker, err = client.OpenBroker(ctx, o.Embedding())
+	if err != nil {
+		if fix := client.CredentialsFix(err); fix != "" {
+			return &client.ConnectionError{Err: err, Fix: fix}
+		}
+	}
+	notices.opened()
+	if err != nil {
+		return err
+	}
+	for _, w := range s.Broker.Warnings() {
+		s.log.Warn().Str("why", w).Msg("weaker than it could be")
+	}
+	return nil
+}
+
+// Run runs the roles of this process until ctx ends or one of them fails. The gateway stops first, so that the worker reads every input that was
+// acknowledged.
+func (s *Server) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	errs := make(chan error, 3+len(s.services()))
+	if s.gateway != nil {
+		wg.Go(func() {
+			defer stop()
+			errs <- s.gateway.Run(ctx, s.listener)
+		})
+	}
+	if s.config.Roles.Worker {
+		wg.Go(func() {
+			defer stop()
+			errs <- s.Worker.RunShared(ctx, s.Broker, s.Broker.Partitions())
+		})
+	}
+	wg.Go(func() {
+		if err := s.admit(ctx); err != nil {
+			errs <- err
+			stop()
+		}
+	})
+	for _, service := range s.services() {
+		wg.Go(func() {
+			defer stop()
+			errs <- natsservice.Serve(ctx, s.Broker, service)
+		})
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	return nil
+}
+
+// services returns the NATS services of this process.
+func (s *Server) services() (list []natsservice.Service) {
+	if !s.config.Roles.Gateway {
+		return nil
+	}
+	if s.config.RepairNATS {
+		list = append(list, repairService(s.repairs))
+	}
+	return append(list, s.Services...)
+}
+
+// Ready returns why this process is not ready, as /readyz does.
+func (s *Server) Ready(ctx context.Context) error {
+	return store{s.Broker, s.problem, s.opened}.Ready(ctx)
+}
+
+// admitAfter bounds how long inputs over HTTP wait for partitions that make no progress,
+// where the server is not embedded.
+const admitAfter = time.Minute
+
+// admit accepts inputs when the settings of this process are in force: over
+// HTTP and, where the server is embedded, over NATS. The embedded server accepts
+// clients only after all partitions are taken over, however long that takes: until
+// then the input log may be shorter than what was folded of it. The files with its
+// URLs are written when it listens.
+func (s *Server) admit(ctx context.Context) error {
+	settling, all := ctx, s.Broker.Partitions()
+	if !s.Embedded() {
+		all = 0
+		var cancel context.CancelFunc
+		settling, cancel = context.WithTimeout(ctx, admitAfter)
+		defer cancel()
+	}
+	if err := s.Worker.WaitSettled(settling, all); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		s.log.Warn().Err(s.Worker.Problem()).Msg("accepting inputs, although not all partitions are taken over")
+	}
+	if err := s.Broker.Admit(); err != nil {
+		return err
+	}
+	if s.Embedded() {
+		if err := writeURLs(s.config.Broker.DataDir, s.Broker); err != nil {
+			return err
+		}
+	}
+	close(s.opened)
+	return nil
+}
+
+// problem returns why the worker of this process is not ready. A process without a
+// worker has no such reason.
+func (s *Server) problem() error {
+	if !s.config.Roles.Worker {
+		return nil
+	}
+	return s.Worker.Problem()
+}
+
+// Close closes the listener and the broker.
+func (s *Server) Close() {
+	if s.listener != nil {
+		s.listener.Close()
+	}
+	if s.Broker != nil {
+		if err := s.Broker.Close(); err != nil {
+			s.log.Warn().Err(err).Msg("closing failed")
+		}
+	}
+	s.closeSpans()
+}
+
+// Opened returns a channel that is closed when inputs are accepted.
+func (s *Server) Opened() <-chan struct{} { return s.opened }
+
+// Viewers returns the number of open event streams.
+func (s *Server) Viewers() int { return s.gateway.Clients() }
+
+// Embedded reports whether the NATS server runs in this process.
+func (s *Server) Embedded() bool { return s.config.Broker.URL == "" }
+
+// Page returns the URL of the page, "" if this process does not serve it.
+func (s *Server) Page() string {
+	if s.listener == nil || !s.config.Roles.Gateway {
+		return ""
+	}
+	scheme := "http://"
+	if s.config.CertFile != "" {
+		scheme = "https://"
+	}
+	return scheme + s.listener.Addr().String() + "/"
+}
+
+// WriteAddresses writes where the server can be reached.
+func (s *Server) WriteAddresses(w io.Writer) {
+	if page := s.Page(); page != "" {
+		fmt.Fprintf(w, "page      %s\n", page)
+	}
+	fmt.Fprintf(w, "nats      %s\n", s.Broker.URL())
+	if s.Embedded() {
+		fmt.Fprintf(w, "data      %s\n", s.config.Broker.DataDir)
+	}
+	fmt.Fprint(w, "publish   llm.<session>.delta\nsubscribe toolcalls.>\n")
+}
+
+// SessionPage returns the URL of the page of a session.
+func (s *Server) SessionPage(name string) string {
+	return s.Page() + "#session=" + url.QueryEscape(name)
+}

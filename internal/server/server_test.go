@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"streamer/internal/broker/brokertest"
+	"streamer/internal/client"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+)
+
+// open opens a server on a data directory and free ports.
+func open(t *testing.T, dir string) *Server {
+	t.Helper()
+	c := NewConfig()
+	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = dir, "127.0.0.1:0", "127.0.0.1:0"
+	return openConfig(t, c)
+}
+
+func openConfig(t *testing.T, c Config) *Server {
+	t.Helper()
+	s, err := Open(t.Context(), c, zerolog.New(zerolog.NewTestWriter(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestAdmission: a client that tries to connect from the start on gets in only after all
+// partitions are taken over, and the file with the URL is written only then.
+func TestAdmission(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	if nc, err := nats.Connect(s.Broker.URL()); err == nil {
+		nc.Close()
+		t.Fatal("a client is connected before the partitions are taken over")
+	}
+	if _, err := os.Stat(filepath.Join(dir, client.URLFile)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file with the URL: got %v, want that it does not exist yet", err)
+	}
+	connected := make(chan error, 1)
+	nc, err := nats.Connect(s.Broker.URL(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond),
+		nats.ConnectHandler(func(*nats.Conn) {
+			at, cancel := context.WithCancel(context.Background())
+			cancel()
+			connected <- s.Worker.WaitSettled(at, s.Broker.Partitions())
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	run(t, s)
+	select {
+	case err := <-connected:
+		if err != nil {
+			t.Errorf("a client is connected before all partitions are taken over: %v", err)
+		}
+	case <-time.After(brokertest.Within):
+		t.Error("the client is not connected")
+	}
+	if password(dir, client.URLFile) == "" {
+		t.Error("the file with the URL is not written")
+	}
+}
+
+// TestExposed: an address beyond loopback needs authentication.
+func TestExposed(t *testing.T) {
+	for listen, want := range map[string]string{
+		"127.0.0.1:0": "", "localhost:0": "", "[::1]:0": "",
+		"0.0.0.0:0": "--http-listen 0.0.0.0:0 accepts connections from other machines: need --http-token-file or --auth",
+		":0":        "--http-listen :0 accepts connections from other machines: need --http-token-file or --auth",
+		"none":      "--http-listen: address none: missing port in address",
+	} {
+		c := Config{HTTPListen: listen}
+		_, err := c.gateway(t.Context(), zerolog.Nop())
+		if got := message(err); got != want {
+			t.Errorf("%s: got %q, want %q", listen, got, want)
+		}
+	}
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
