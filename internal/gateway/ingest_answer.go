@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"streamer/internal/events"
+	"streamer/internal/gateway/respond"
 )
 
 // ingested is the answer to a body that was stored as it arrived.
@@ -39,16 +40,16 @@ func (in *ingestion) answer(w http.ResponseWriter, r *http.Request, failed error
 	status := http.StatusAccepted
 	switch {
 	case failed != nil:
-		var ref *refusal
+		var ref *respond.Refusal
 		if !errors.As(failed, &ref) {
 			failed = in.g.publishError(w, in.session, in.kind, failed)
 			errors.As(failed, &ref)
 		}
-		status, a.Error = ref.status, ref.text
+		status, a.Error = ref.Status, ref.Text
 	case in.inputs == 0 && in.refused == 0:
 		status, a.Error = http.StatusBadRequest, "the body is empty"
 	case in.inputs == 0:
 		status, a.Error = http.StatusBadRequest, "no input of the body can be used: see rejections"
 	}
-	reply(w, status, a)
+	respond.JSON(w, status, a)
 }

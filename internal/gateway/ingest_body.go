@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"streamer/internal/gateway/respond"
 	"streamer/internal/inputs"
 )
 
@@ -64,7 +65,7 @@ func (v *values) Next() (inputs.Piece, error) {
 	var value json.RawMessage
 	err := v.dec.Decode(&value)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return inputs.Piece{}, refuse(http.StatusBadRequest, fmt.Sprintf("value %d is not JSON: %s", v.n, syntax))
+		return inputs.Piece{}, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("value %d is not JSON: %s", v.n, syntax))
 	}
 	if err == nil && len(value) > v.limit.max {
 		err = &inputs.LengthError{Limit: v.limit.max}

@@ -41,7 +41,7 @@ var (
 // frame that is alone is not copied: the streams of a session share it.
 type stream struct {
 	g       *Gateway
-	out     outlet
+	body    body
 	proto   *encode.Protocol
 	enc     encode.Encoder
 	session string
@@ -74,10 +74,8 @@ func newStream(g *Gateway, req *request, end context.CancelCauseFunc) *stream {
 // the wait.
 func (s *stream) lockWriter() { s.writing <- struct{}{} }
 
-// unlockWriter ends a write.
 func (s *stream) unlockWriter() { <-s.writing }
 
-// setHeader sets the header of the response.
 func (s *stream) setHeader(h http.Header, req *request) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-transform")
@@ -139,7 +137,6 @@ func (s *stream) rotate() (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// tail reads the events of the stream.
 func (s *stream) tail(ctx context.Context, req *request) error {
 	take := func(e events.Record, live bool) error { return s.take(ctx, e, live) }
 	if req.many != nil {
@@ -265,7 +262,7 @@ func (s *stream) flush() error {
 	defer s.unlockWriter()
 	s.written = time.Now()
 	if one != nil {
-		return s.writeWith(func(deadline time.Time) error { return s.out.share(one, s.enc, deadline) })
+		return s.writeWith(func(deadline time.Time) error { return s.body.share(one, s.enc, deadline) })
 	}
 	var err error
 	if len(*buf) > len(chunkSpace) {
@@ -292,7 +289,7 @@ func (s *stream) heartbeat() {
 // write writes frames, which follow chunkSpace, to the client. The caller holds
 // writing. An error ends the stream, and later calls return it.
 func (s *stream) write(frames []byte) error {
-	return s.writeWith(func(deadline time.Time) error { return s.out.write(frames, deadline) })
+	return s.writeWith(func(deadline time.Time) error { return s.body.write(frames, deadline) })
 }
 
 // writeWith is write with the function that writes.
@@ -328,7 +325,7 @@ func (s *stream) cut() {
 }
 
 // stop waits for the current write and prevents others. After it, the stream does
-// not use the outlet.
+// not use the body.
 func (s *stream) stop() {
 	s.lockWriter()
 	defer s.unlockWriter()
@@ -340,7 +337,6 @@ func (s *stream) stop() {
 	}
 }
 
-// writeError returns the error of the first failed write.
 func (s *stream) writeError() error {
 	s.lockWriter()
 	defer s.unlockWriter()
