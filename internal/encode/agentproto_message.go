@@ -41,7 +41,6 @@ type apBlock struct {
 	last    *apContent // of a call that has ended
 }
 
-// apContent is the content of a block.
 type apContent struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id,omitempty"`
@@ -52,7 +51,6 @@ type apContent struct {
 	Error     string          `json:"error,omitempty"`
 }
 
-// apDelta is a change of a block.
 type apDelta struct {
 	Type      string     `json:"type"`
 	Text      string     `json:"text,omitempty"`
@@ -70,7 +68,6 @@ func (a *agentProtocol) startMessage(e *events.Event) {
 	}
 }
 
-// addMessage adds an open message.
 func (a *agentProtocol) addMessage(l *lgMessage) *apMessage {
 	m := &apMessage{lgMessage: l}
 	a.messages = append(a.messages, m)
@@ -89,7 +86,6 @@ func (a *agentProtocol) begin(m *apMessage) {
 // frame begins the ids of the frames of a message.
 func (m *apMessage) frame() string { return "m" + m.event.String() }
 
-// about appends an event about a message.
 func (a *agentProtocol) about(m *apMessage, id string, d apData) {
 	if m.role == "tool" {
 		return // its result is the message
@@ -134,7 +130,6 @@ func (a *agentProtocol) human(e *events.Event) {
 	}
 }
 
-// endHuman ends the human message that is open.
 func (a *agentProtocol) endHuman() {
 	if m := a.open(a.names.asked); m != nil {
 		a.finish(m, &events.Event{})
@@ -163,7 +158,6 @@ func (a *agentProtocol) finish(m *apMessage, e *events.Event) {
 	a.messages = slices.DeleteFunc(a.messages, func(o *apMessage) bool { return o == m })
 }
 
-// content adds text to its message.
 func (a *agentProtocol) content(e *events.Event) {
 	m := a.message(e)
 	if e.Content == "" || m.role == "tool" {
@@ -334,7 +328,6 @@ func (a *agentProtocol) finishBlock(m *apMessage, b *apBlock) {
 	}
 }
 
-// size returns the number of bytes that a block holds.
 func (b *apBlock) size() int {
 	if b.last != nil {
 		return len(b.text) + len(b.last.Args)

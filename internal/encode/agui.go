@@ -70,13 +70,11 @@ type agMetadata struct {
 	Streamer any `json:"streamer"`
 }
 
-// send appends an event.
 func (a *agUI) send(e agEvent) {
 	e.Timestamp = int64(a.at)
 	a.dst = dataFrame(a.dst, e)
 }
 
-// sendDelta appends an event with a delta of the text that id names.
 func (a *agUI) sendDelta(kind, idName, id, text string) {
 	a.dst = deltaFrame(a.dst, kind, a.at, idName, id, "delta", text)
 }
@@ -127,7 +125,6 @@ func (a *agUI) End(dst []byte, reason Ending) []byte {
 // Done reports whether the turn has ended.
 func (a *agUI) Done() bool { return a.done }
 
-// sendText appends a delta of a text.
 func (a *agUI) sendText(s source, text string) {
 	if s.call == "" {
 		a.sendContent(s, text)

@@ -12,7 +12,6 @@ type agHuman struct {
 	open  bool   // TEXT_MESSAGE_START was sent
 }
 
-// human adds text to the message of a user.
 func (a *agUI) human(e *events.Event) {
 	a.startRun(e)
 	h := a.asked
@@ -26,7 +25,6 @@ func (a *agUI) human(e *events.Event) {
 	}
 }
 
-// sendHuman appends the text of a user that is held.
 func (a *agUI) sendHuman(h *agHuman) {
 	if h.text == "" {
 		return

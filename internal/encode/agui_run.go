@@ -25,7 +25,6 @@ type agInterrupt struct {
 	SubagentRunID string `json:"subagentRunId,omitempty"`
 }
 
-// agRunData is about the run of the event log.
 type agRunData struct {
 	Run    string        `json:"run,omitempty"`
 	Status events.Status `json:"status,omitempty"` // the rest is that of the end
@@ -85,7 +84,6 @@ func (a *agUI) endRun(e *events.Event) {
 	}
 }
 
-// finish appends the end of the run.
 func (a *agUI) finish(e *events.Event) {
 	a.done = true
 	for _, s := range slices.Backward(a.subagents) {

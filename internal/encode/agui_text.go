@@ -17,7 +17,6 @@ type agMessage struct {
 	hidden bool // it is written for the model only
 }
 
-// agPart is an open content part.
 type agPart struct {
 	source
 	kind string // text or reasoning
@@ -57,7 +56,6 @@ func (a *agUI) startMessage(e *events.Event) {
 	a.message(e)
 }
 
-// endMessage ends the message of an event.
 func (a *agUI) endMessage(e *events.Event) {
 	if e.Place != nil {
 		a.endMessageAt(*e.Place, e)
@@ -84,14 +82,12 @@ func (a *agUI) endMessageAt(place events.Place, e *events.Event) {
 	}
 }
 
-// endMessages ends all open messages.
 func (a *agUI) endMessages() {
 	for len(a.messages) > 0 {
 		a.endMessageAt(a.messages[0].place, &events.Event{})
 	}
 }
 
-// begin appends the start of the text of a message, unless it is open.
 func (a *agUI) begin(m *agMessage) {
 	if !m.open {
 		m.open = true
@@ -102,7 +98,6 @@ func (a *agUI) begin(m *agMessage) {
 	}
 }
 
-// content adds text to a content part.
 func (a *agUI) content(e *events.Event) {
 	m := a.message(e)
 	if m.hidden || e.Content == "" {
@@ -131,7 +126,6 @@ func (a *agUI) startPart(m *agMessage, p agPart) {
 	a.parts = append(a.parts, p)
 }
 
-// sendContent appends a delta of an open content part.
 func (a *agUI) sendContent(s source, text string) {
 	i := a.part(s)
 	if i < 0 || text == "" {
@@ -144,7 +138,6 @@ func (a *agUI) sendContent(s source, text string) {
 	a.sendDelta(kind, "messageId", a.parts[i].id, text)
 }
 
-// endPart ends the content part of an event.
 func (a *agUI) endPart(e *events.Event) {
 	if i := a.part(sourceOf(e)); i >= 0 {
 		a.endPartOf(a.parts[i])

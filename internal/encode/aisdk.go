@@ -59,7 +59,6 @@ type aiChunk struct {
 	Data             any             `json:"data,omitempty"`
 }
 
-// send appends a chunk.
 func (a *aiSDK) send(c aiChunk) { a.dst = dataFrame(a.dst, c) }
 
 // Open appends a comment, so that the client gets the headers at once.
@@ -99,7 +98,6 @@ func (a *aiSDK) End(dst []byte, _ Ending) []byte { return dst }
 // Done reports whether the turn has ended.
 func (a *aiSDK) Done() bool { return a.done }
 
-// sendText appends a delta of a text.
 func (a *aiSDK) sendText(s source, text string) {
 	if s.call == "" {
 		a.sendContent(s, text)

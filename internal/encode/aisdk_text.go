@@ -17,7 +17,6 @@ type aiPart struct {
 // human does nothing: the client has the messages of its user.
 func (a *aiSDK) human(*events.Event) {}
 
-// content adds text to a content part.
 func (a *aiSDK) content(e *events.Event) {
 	if e.Place != nil && slices.Contains(a.asked, *e.Place) {
 		return
@@ -51,7 +50,6 @@ func aiOrigin(p events.Place) any {
 	return map[string]origin{"streamer": {p.Namespace, p.Choice}}
 }
 
-// sendContent appends a delta of an open content part.
 func (a *aiSDK) sendContent(s source, text string) {
 	if i := a.part(s); i >= 0 && text != "" {
 		kind := "text-delta"
@@ -62,21 +60,18 @@ func (a *aiSDK) sendContent(s source, text string) {
 	}
 }
 
-// endPart ends the content part of an event.
 func (a *aiSDK) endPart(e *events.Event) {
 	if i := a.part(sourceOf(e)); i >= 0 {
 		a.endPartOf(a.parts[i])
 	}
 }
 
-// endPartOf ends an open content part.
 func (a *aiSDK) endPartOf(p aiPart) {
 	a.sendContent(p.source, a.deltas.take(p.source))
 	a.send(aiChunk{Type: p.kind + "-end", ID: p.id})
 	a.parts = slices.DeleteFunc(a.parts, func(o aiPart) bool { return o.id == p.id })
 }
 
-// endParts ends all open content parts.
 func (a *aiSDK) endParts() {
 	for len(a.parts) > 0 {
 		a.endPartOf(a.parts[0])

@@ -17,7 +17,6 @@ type source struct {
 	part  int
 }
 
-// sourceOf returns the source of the text of an event.
 func sourceOf(e *events.Event) source {
 	if e.Call != "" {
 		return source{call: e.Call}
@@ -94,7 +93,6 @@ func (d *deltas) takeAll(send func(s source, text string)) {
 	}
 }
 
-// length returns the number of bytes held of a text.
 func (d *deltas) length(s source) int {
 	if i := d.find(s); i >= 0 {
 		return d.held[i].length()

@@ -130,7 +130,6 @@ func precedesRun(t events.Type) bool {
 // startRun begins the run. The frame metadata is its start in the stream.
 func (l *langGraph) startRun(*events.Event) { l.begun = true }
 
-// human adds text to the chunk of a human message.
 func (l *langGraph) human(e *events.Event) {
 	if e.Content == "" {
 		return
@@ -169,7 +168,6 @@ func (l *langGraph) send(event string, v any) {
 	}
 }
 
-// sendHeld appends the frame of the chunk that is held.
 func (l *langGraph) sendHeld() {
 	h := l.held
 	l.held = lgHeld{}
@@ -237,7 +235,6 @@ func (l *langGraph) hold(m *lgMessage) *lgChunk {
 	return &l.held.chunk
 }
 
-// content adds text to the chunk of its message.
 func (l *langGraph) content(e *events.Event) {
 	m := l.messages.of(e)
 	if m.role == "tool" || e.Content == "" {
@@ -263,7 +260,6 @@ func (l *langGraph) startMessage(e *events.Event) {
 	l.send(messagesEvent(old.place.Namespace), []any{lgChunk{Type: "remove", ID: old.name}, l.metadata(old.place)})
 }
 
-// endMessage appends the last chunk of a message.
 func (l *langGraph) endMessage(e *events.Event) {
 	m := l.messages.of(e)
 	l.messages.remove(m)
@@ -294,7 +290,6 @@ func (l *langGraph) startCall(e *events.Event) {
 	l.held.size += len(c.id) + len(c.name)
 }
 
-// sendArgs adds args to the chunk of the message of a call.
 func (l *langGraph) sendArgs(c *lgCall, text string) {
 	if text == "" {
 		return
@@ -310,14 +305,12 @@ func (l *langGraph) sendArgs(c *lgCall, text string) {
 	k.ToolCallChunks = append(k.ToolCallChunks, lgCallChunk{Type: "tool_call_chunk", Index: c.index, Args: text})
 }
 
-// addArgs adds a fragment of the args.
 func (l *langGraph) addArgs(e *events.Event) {
 	if c := findCall(l.calls, e.Call); c != nil {
 		l.sendArgs(c, c.delta(e))
 	}
 }
 
-// completeArgs adds the rest of the args.
 func (l *langGraph) completeArgs(e *events.Event) {
 	if c := findCall(l.calls, e.Call); c != nil {
 		c.complete = e.ArgsValid == nil || *e.ArgsValid
@@ -325,14 +318,12 @@ func (l *langGraph) completeArgs(e *events.Event) {
 	}
 }
 
-// lgProgress is the data of a progress.
 type lgProgress struct {
 	ToolCallID string   `json:"tool_call_id"`
 	Message    string   `json:"message,omitempty"`
 	Percent    *float64 `json:"percent,omitempty"`
 }
 
-// progress appends the progress of a call.
 func (l *langGraph) progress(e *events.Event) {
 	l.send("custom", map[string]lgProgress{"streamer_progress": {callID(e), e.Progress, e.Percent}})
 }
@@ -348,7 +339,6 @@ func (l *langGraph) parent(e *events.Event) {
 	l.send("custom", map[string]lgParent{"streamer_parent": {callID(e), l.of(e.ParentCall)}})
 }
 
-// await appends the interrupt of a call that waits for a person.
 func (l *langGraph) await(e *events.Event) {
 	type interrupt struct {
 		ID    string  `json:"id"`
@@ -357,7 +347,6 @@ func (l *langGraph) await(e *events.Event) {
 	l.send("values", map[string][]interrupt{"__interrupt__": {{interruptID(e), lgAskedOf(e)}}})
 }
 
-// result appends the ToolMessage of a call.
 func (l *langGraph) result(e *events.Event) {
 	p, parent := placeOf(e), ""
 	if c := findCall(l.calls, e.Call); c != nil {

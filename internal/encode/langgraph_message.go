@@ -11,7 +11,6 @@ import (
 // maxNames is the maximum number of message names that are remembered.
 const maxNames = 10_000
 
-// lgMessage is a message of a LangGraph stream.
 type lgMessage struct {
 	place events.Place
 	name  string    // its id in the stream
@@ -20,7 +19,6 @@ type lgMessage struct {
 	calls int       // number of calls that began in it
 }
 
-// chunkType returns the type of the chunks of the message.
 func (m *lgMessage) chunkType() string {
 	switch m.role {
 	case "human":
@@ -31,7 +29,6 @@ func (m *lgMessage) chunkType() string {
 	return "AIMessageChunk"
 }
 
-// lgRole returns the role of a message in the terms of LangChain.
 func lgRole(role string) string {
 	switch role {
 	case "user", "human":
@@ -52,7 +49,6 @@ type lgMessages struct {
 	used  map[string]bool
 }
 
-// start returns a new message.
 func (l *lgMessages) start(e *events.Event) *lgMessage {
 	m := l.named(e)
 	l.open = append(l.open, m)
@@ -109,12 +105,10 @@ func (l *lgMessages) of(e *events.Event) *lgMessage {
 	return l.start(&events.Event{EventID: e.EventID, Place: &p})
 }
 
-// remove removes a message that has ended.
 func (l *lgMessages) remove(m *lgMessage) {
 	l.open = slices.DeleteFunc(l.open, func(o *lgMessage) bool { return o == m })
 }
 
-// lgCall is an open call.
 type lgCall struct {
 	openCall
 	of       *lgMessage
@@ -222,7 +216,6 @@ func interruptID(e *events.Event) string {
 	return e.InterruptID
 }
 
-// lgAsked is the value of an interrupt.
 type lgAsked struct {
 	ToolCallID string `json:"tool_call_id"`
 	Name       string `json:"name"`

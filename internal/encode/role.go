@@ -20,7 +20,6 @@ func contentKind(e *events.Event) string {
 	return "text"
 }
 
-// placeOf returns the place of an event.
 func placeOf(e *events.Event) (p events.Place) {
 	if e.Place != nil {
 		p = *e.Place
