@@ -86,7 +86,7 @@ type apData struct {
 	Status       string          `json:"status,omitempty"`
 	InterruptID  string          `json:"interrupt_id,omitempty"`
 	InterruptIDs []string        `json:"interrupt_ids,omitempty"`
-	Payload      *lgAsked        `json:"payload,omitempty"`
+	Payload      *lgQuestion     `json:"payload,omitempty"`
 	Streamer     *callData       `json:"streamer,omitempty"`
 }
 
@@ -112,7 +112,7 @@ func (a *agentProtocol) Event(dst []byte, r events.Record, e *events.Event) []by
 	if e.Type != events.MessageStarted && e.Type != events.ToolCallParent {
 		a.enter(namespaceOf(e), e.EventID, e.ParentCall)
 	}
-	if m := a.names.asked; m != nil && e.Type != events.HumanMessage && graphOf(m.place.Namespace) == graphOf(namespaceOf(e)) {
+	if m := a.names.question; m != nil && e.Type != events.HumanMessage && graphOf(m.place.Namespace) == graphOf(namespaceOf(e)) {
 		a.endHuman()
 	}
 	dispatch(a, e)

@@ -89,7 +89,7 @@ func (a *agentProtocol) startTool(c *apCall, e *events.Event, input json.RawMess
 }
 
 func (a *agentProtocol) await(e *events.Event) {
-	a.send(e, e.EventID.String(), "input.requested", apData{InterruptID: interruptID(e), Payload: new(lgAskedOf(e))})
+	a.send(e, e.EventID.String(), "input.requested", apData{InterruptID: interruptID(e), Payload: new(lgQuestionOf(e))})
 }
 
 // progress appends the message of a progress as output. The end of a wait for a

@@ -21,10 +21,10 @@ const (
 // several calls at once. So only the first block is written, and the others wait.
 type apMessage struct {
 	*lgMessage
-	begun  bool       // message-start was written
-	blocks []*apBlock // that have not ended in the stream
-	index  int        // of the first of them
-	queued int        // bytes of the others
+	started bool       // message-start was written
+	blocks  []*apBlock // that have not ended in the stream
+	index   int        // of the first of them
+	queued  int        // bytes of the others
 }
 
 // apBlock is a content block: a text, or a call.
@@ -76,8 +76,8 @@ func (a *agentProtocol) addMessage(l *lgMessage) *apMessage {
 
 // begin appends the start of a message, once.
 func (a *agentProtocol) begin(m *apMessage) {
-	if !m.begun {
-		m.begun = true
+	if !m.started {
+		m.started = true
 		a.enter(m.place.Namespace, m.event, "")
 		a.about(m, m.frame()+".start", apData{Event: "message-start", Role: m.role, ID: m.name})
 	}
@@ -116,7 +116,7 @@ func (a *agentProtocol) open(l *lgMessage) *apMessage {
 // human adds text to a human message. Nothing states where it ends: it does before the
 // next event in its graph.
 func (a *agentProtocol) human(e *events.Event) {
-	old := a.open(a.names.asked)
+	old := a.open(a.names.question)
 	l, begins := a.names.human(e)
 	if begins && old != nil {
 		a.finish(old, e)
@@ -131,10 +131,10 @@ func (a *agentProtocol) human(e *events.Event) {
 }
 
 func (a *agentProtocol) endHuman() {
-	if m := a.open(a.names.asked); m != nil {
+	if m := a.open(a.names.question); m != nil {
 		a.finish(m, &events.Event{})
 	}
-	a.names.asked = nil
+	a.names.question = nil
 }
 
 func (a *agentProtocol) endMessage(e *events.Event) { a.finish(a.message(e), e) }

@@ -27,12 +27,12 @@ type agUI struct {
 	client      *Client
 	first       events.ID // of the first event of the stream
 	started     bool      // an event was read
-	begun       bool
+	runStarted  bool
 	done        bool
 	calls       []*agCall    // the open ones, in the order of their starts
 	messages    []*agMessage // the open ones
-	parts       []agPart     // the open ones
-	asked       *agHuman     // the one that is open
+	parts       []textPart   // the open ones
+	question    *agHuman     // the one that is open
 	known       knownTexts
 	echoed      map[string]string // subagents of the messages that the client sent and the stream repeats
 	subagents   []*agSubagent
@@ -90,7 +90,7 @@ func (a *agUI) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	if !a.started {
 		a.started, a.first = true, r.ID
 	}
-	if a.done || !isShown(r.Type) || !a.begun && r.Type != events.RunStarted && r.Type != events.HumanMessage {
+	if a.done || !isShown(r.Type) || !a.runStarted && r.Type != events.RunStarted && r.Type != events.HumanMessage {
 		return dst
 	}
 	a.dst, a.at = dst, e.Timestamp

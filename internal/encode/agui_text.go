@@ -17,12 +17,6 @@ type agMessage struct {
 	hidden bool // it is written for the model only
 }
 
-type agPart struct {
-	source
-	kind string // text or reasoning
-	id   string // of the message in the client
-}
-
 // agTextData is in the metadata of a message.
 type agTextData struct {
 	MessageID    string          `json:"messageId,omitempty"` // its name in events
@@ -43,7 +37,7 @@ func (a *agUI) message(e *events.Event) *agMessage {
 	if i := slices.IndexFunc(a.messages, func(m *agMessage) bool { return m.place == place }); i >= 0 {
 		return a.messages[i]
 	}
-	m := &agMessage{place: place, id: messageID(e.EventID), hidden: asksModel(e.Role)}
+	m := &agMessage{place: place, id: messageID(e.EventID), hidden: isPrompt(e.Role)}
 	a.messages = append(a.messages, m)
 	return m
 }
@@ -104,17 +98,17 @@ func (a *agUI) content(e *events.Event) {
 		return
 	}
 	s, kind := source{place: m.place, part: e.Part}, contentKind(e)
-	if i := a.part(s); i >= 0 && a.parts[i].kind != kind {
+	if i := findPart(a.parts, s); i >= 0 && a.parts[i].kind != kind {
 		a.endPartOf(a.parts[i])
 	}
-	if a.part(s) < 0 {
-		a.startPart(m, agPart{source: s, kind: kind, id: m.id})
+	if findPart(a.parts, s) < 0 {
+		a.startPart(m, textPart{source: s, kind: kind, id: m.id})
 	}
 	a.deltas.add(s, e.Content)
 }
 
 // startPart begins a content part. Reasoning is a message of its own.
-func (a *agUI) startPart(m *agMessage, p agPart) {
+func (a *agUI) startPart(m *agMessage, p textPart) {
 	if p.kind == "text" {
 		a.begin(m)
 	} else {
@@ -127,7 +121,7 @@ func (a *agUI) startPart(m *agMessage, p agPart) {
 }
 
 func (a *agUI) sendContent(s source, text string) {
-	i := a.part(s)
+	i := findPart(a.parts, s)
 	if i < 0 || text == "" {
 		return
 	}
@@ -139,22 +133,17 @@ func (a *agUI) sendContent(s source, text string) {
 }
 
 func (a *agUI) endPart(e *events.Event) {
-	if i := a.part(sourceOf(e)); i >= 0 {
+	if i := findPart(a.parts, sourceOf(e)); i >= 0 {
 		a.endPartOf(a.parts[i])
 	}
 }
 
 // endPartOf ends an open content part. Text ends with its message.
-func (a *agUI) endPartOf(p agPart) {
+func (a *agUI) endPartOf(p textPart) {
 	a.sendContent(p.source, a.deltas.take(p.source))
 	if p.kind == "reasoning" {
 		a.send(agEvent{Type: "REASONING_MESSAGE_END", MessageID: p.id})
 		a.send(agEvent{Type: "REASONING_END", MessageID: p.id})
 	}
-	a.parts = slices.DeleteFunc(a.parts, func(o agPart) bool { return o.source == p.source })
-}
-
-// part returns the index of an open content part, or -1.
-func (a *agUI) part(s source) int {
-	return slices.IndexFunc(a.parts, func(p agPart) bool { return p.source == s })
+	a.parts = slices.DeleteFunc(a.parts, func(o textPart) bool { return o.source == p.source })
 }

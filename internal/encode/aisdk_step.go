@@ -36,8 +36,8 @@ func (a *aiSDK) finishStep() {
 // Where the message replaces one that was abandoned, the client drops the parts of
 // that.
 func (a *aiSDK) startMessage(e *events.Event) {
-	if e.Place != nil && asksModel(e.Role) {
-		a.asked = append(a.asked, *e.Place)
+	if e.Place != nil && isPrompt(e.Role) {
+		a.prompts = append(a.prompts, *e.Place)
 		return
 	}
 	if a.step.open && a.step.messages == 0 && !a.inputOpen() {
@@ -69,8 +69,8 @@ func (a *aiSDK) inputOpen() bool {
 // its calls.
 func (a *aiSDK) endMessage(e *events.Event) {
 	if e.Place != nil {
-		if i := slices.Index(a.asked, *e.Place); i >= 0 {
-			a.asked = slices.Delete(a.asked, i, i+1)
+		if i := slices.Index(a.prompts, *e.Place); i >= 0 {
+			a.prompts = slices.Delete(a.prompts, i, i+1)
 			return
 		}
 		for _, p := range slices.Clone(a.parts) {

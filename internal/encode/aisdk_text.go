@@ -7,27 +7,20 @@ import (
 	"streamer/internal/events"
 )
 
-// aiPart is an open content part. The SDK calls its id the id of the chunk.
-type aiPart struct {
-	source
-	kind string // text or reasoning
-	id   string
-}
-
 // human does nothing: the client has the messages of its user.
 func (a *aiSDK) human(*events.Event) {}
 
 func (a *aiSDK) content(e *events.Event) {
-	if e.Place != nil && slices.Contains(a.asked, *e.Place) {
+	if e.Place != nil && slices.Contains(a.prompts, *e.Place) {
 		return
 	}
 	s := sourceOf(e)
-	if i := a.part(s); i >= 0 && a.parts[i].kind != contentKind(e) {
+	if i := findPart(a.parts, s); i >= 0 && a.parts[i].kind != contentKind(e) {
 		a.endPartOf(a.parts[i])
 	}
-	if a.part(s) < 0 {
+	if findPart(a.parts, s) < 0 {
 		a.beginStep()
-		p := aiPart{source: s, kind: contentKind(e), id: strconv.Itoa(a.nextID)}
+		p := textPart{source: s, kind: contentKind(e), id: strconv.Itoa(a.nextID)}
 		a.nextID++
 		a.parts = append(a.parts, p)
 		a.send(aiChunk{Type: p.kind + "-start", ID: p.id, ProviderMetadata: aiOrigin(s.place)})
@@ -51,7 +44,7 @@ func aiOrigin(p events.Place) any {
 }
 
 func (a *aiSDK) sendContent(s source, text string) {
-	if i := a.part(s); i >= 0 && text != "" {
+	if i := findPart(a.parts, s); i >= 0 && text != "" {
 		kind := "text-delta"
 		if a.parts[i].kind == "reasoning" {
 			kind = "reasoning-delta"
@@ -61,24 +54,19 @@ func (a *aiSDK) sendContent(s source, text string) {
 }
 
 func (a *aiSDK) endPart(e *events.Event) {
-	if i := a.part(sourceOf(e)); i >= 0 {
+	if i := findPart(a.parts, sourceOf(e)); i >= 0 {
 		a.endPartOf(a.parts[i])
 	}
 }
 
-func (a *aiSDK) endPartOf(p aiPart) {
+func (a *aiSDK) endPartOf(p textPart) {
 	a.sendContent(p.source, a.deltas.take(p.source))
 	a.send(aiChunk{Type: p.kind + "-end", ID: p.id})
-	a.parts = slices.DeleteFunc(a.parts, func(o aiPart) bool { return o.id == p.id })
+	a.parts = slices.DeleteFunc(a.parts, func(o textPart) bool { return o.id == p.id })
 }
 
 func (a *aiSDK) endParts() {
 	for len(a.parts) > 0 {
 		a.endPartOf(a.parts[0])
 	}
-}
-
-// part returns the index of an open content part, or -1.
-func (a *aiSDK) part(s source) int {
-	return slices.IndexFunc(a.parts, func(p aiPart) bool { return p.source == s })
 }

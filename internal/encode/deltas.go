@@ -24,6 +24,18 @@ func sourceOf(e *events.Event) source {
 	return source{place: placeOf(e), part: e.Part}
 }
 
+// textPart is an open content part of a message.
+type textPart struct {
+	source
+	kind string // text or reasoning
+	id   string // in the stream
+}
+
+// findPart returns the index of an open content part, or -1.
+func findPart(parts []textPart, s source) int {
+	return slices.IndexFunc(parts, func(p textPart) bool { return p.source == s })
+}
+
 // deltas holds the texts of a history. Clients parse the whole text again with each
 // delta, so a history has one delta for each text, as far as maxHeld allows. Live
 // texts are not held. The zero value holds nothing and is in the history.

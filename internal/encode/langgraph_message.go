@@ -44,9 +44,9 @@ func lgRole(role string) string {
 // lgMessages are the open messages of a stream, and the names that are in use. The
 // zero value has none.
 type lgMessages struct {
-	open  []*lgMessage
-	asked *lgMessage // the human message whose text can continue
-	used  map[string]bool
+	open     []*lgMessage
+	question *lgMessage // the human message whose text can continue
+	used     map[string]bool
 }
 
 func (l *lgMessages) start(e *events.Event) *lgMessage {
@@ -64,11 +64,11 @@ func (l *lgMessages) named(e *events.Event) *lgMessage {
 
 // human returns the human message of an event, and reports whether it begins.
 func (l *lgMessages) human(e *events.Event) (m *lgMessage, begins bool) {
-	if m := l.asked; m != nil && m.place == placeOf(e) && e.Offset.Bytes() > 0 {
+	if m := l.question; m != nil && m.place == placeOf(e) && e.Offset.Bytes() > 0 {
 		return m, false
 	}
-	l.asked = l.named(e)
-	return l.asked, true
+	l.question = l.named(e)
+	return l.question, true
 }
 
 // unique returns a name that no other message of the stream has. Clients merge
@@ -216,13 +216,13 @@ func interruptID(e *events.Event) string {
 	return e.InterruptID
 }
 
-type lgAsked struct {
+type lgQuestion struct {
 	ToolCallID string `json:"tool_call_id"`
 	Name       string `json:"name"`
 	Kind       string `json:"kind,omitempty"`
 }
 
-func lgAskedOf(e *events.Event) lgAsked { return lgAsked{callID(e), callName(e), e.Kind} }
+func lgQuestionOf(e *events.Event) lgQuestion { return lgQuestion{callID(e), callName(e), e.Kind} }
 
 // lgUsage is the usage of a message. Clients add these numbers up.
 type lgUsage struct {

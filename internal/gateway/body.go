@@ -15,7 +15,7 @@ type body interface {
 	write(buf []byte, deadline time.Time) error
 	// share writes an event that other streams write too, in the stateless protocol of
 	// enc.
-	share(sh *shared, enc encode.Encoder, deadline time.Time) error
+	share(sh *sharedEvent, enc encode.Encoder, deadline time.Time) error
 }
 
 const (
@@ -57,7 +57,7 @@ func (o response) write(buf []byte, deadline time.Time) error {
 	return o.send(buf[len(chunkSpace):], deadline)
 }
 
-func (o response) share(sh *shared, enc encode.Encoder, deadline time.Time) error {
+func (o response) share(sh *sharedEvent, enc encode.Encoder, deadline time.Time) error {
 	return o.send(sh.frame(enc), deadline)
 }
 

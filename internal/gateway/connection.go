@@ -91,9 +91,9 @@ func (c *connection) write(buf []byte, deadline time.Time) error {
 	return c.send(buf[len(chunkSpace):], deadline)
 }
 
-func (c *connection) share(sh *shared, enc encode.Encoder, deadline time.Time) error {
+func (c *connection) share(sh *sharedEvent, enc encode.Encoder, deadline time.Time) error {
 	if c.chunked {
-		return c.send(sh.framed(enc), deadline)
+		return c.send(sh.chunk(enc), deadline)
 	}
 	return c.send(sh.frame(enc), deadline)
 }

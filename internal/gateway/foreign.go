@@ -11,11 +11,11 @@ import (
 	"streamer/internal/inputs"
 )
 
-// foreign is the gateway, as the packages of foreign protocols use it.
-type foreign struct{ g *Gateway }
+// foreignAPI is the gateway, as the packages of foreign protocols use it.
+type foreignAPI struct{ g *Gateway }
 
 // Turn streams the last turn of the session in the path in a protocol.
-func (f foreign) Turn(w http.ResponseWriter, r *http.Request, protocol string, client *encode.Client) error {
+func (f foreignAPI) Turn(w http.ResponseWriter, r *http.Request, protocol string, client *encode.Client) error {
 	p, err := encode.Find(protocol)
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
@@ -24,7 +24,7 @@ func (f foreign) Turn(w http.ResponseWriter, r *http.Request, protocol string, c
 }
 
 // Runs returns the session in the path and its runs, in order.
-func (f foreign) Runs(r *http.Request) (session string, runs []turns.Run, err error) {
+func (f foreignAPI) Runs(r *http.Request) (session string, runs []turns.Run, err error) {
 	session, token, err := sessionOf(r)
 	if err != nil {
 		return "", nil, err
@@ -38,11 +38,11 @@ func (f foreign) Runs(r *http.Request) (session string, runs []turns.Run, err er
 }
 
 // Cursor returns the sequence of the last event that the client has, 0 for none.
-func (foreign) Cursor(r *http.Request) (uint64, error) { return parseCursor(r) }
+func (foreignAPI) Cursor(r *http.Request) (uint64, error) { return parseCursor(r) }
 
 // Stream streams the session in the path in a protocol, from the event after open.From
 // on. It refuses an open.Since beyond the log.
-func (f foreign) Stream(w http.ResponseWriter, r *http.Request, protocol string, open encode.Opening, header [][2]string) error {
+func (f foreignAPI) Stream(w http.ResponseWriter, r *http.Request, protocol string, open encode.Opening, header [][2]string) error {
 	p, err := encode.Find(protocol)
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
@@ -60,7 +60,7 @@ func (f foreign) Stream(w http.ResponseWriter, r *http.Request, protocol string,
 }
 
 // checkCursor refuses a cursor that is not in the log.
-func (f foreign) checkCursor(ctx context.Context, since uint64) error {
+func (f foreignAPI) checkCursor(ctx context.Context, since uint64) error {
 	if since == 0 {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (f foreign) checkCursor(ctx context.Context, since uint64) error {
 }
 
 // Interrupt stores an interrupt of the session in the path.
-func (f foreign) Interrupt(w http.ResponseWriter, r *http.Request, body []byte) error {
+func (f foreignAPI) Interrupt(w http.ResponseWriter, r *http.Request, body []byte) error {
 	session, token, err := sessionOf(r)
 	if err != nil {
 		return err

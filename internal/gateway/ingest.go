@@ -38,15 +38,15 @@ func (g *Gateway) ingest(kind inputs.Kind) handler {
 			session: session, token: token, kind: kind, msgID: msgID, header: header,
 			retryable: r.Header.Get("Idempotency-Key") != "", strict: r.URL.Query().Has("strict"),
 		}
-		if streamed(kind) && (r.ContentLength < 0 || r.ContentLength > int64(g.opts.MaxBody)) {
+		if canStream(kind) && (r.ContentLength < 0 || r.ContentLength > int64(g.opts.MaxBody)) {
 			return g.ingestStream(w, r, in)
 		}
 		return g.ingestOne(w, r, in)
 	}
 }
 
-// streamed reports whether a body of a kind can be stored as it arrives.
-func streamed(kind inputs.Kind) bool {
+// canStream reports whether a body of a kind can be stored as it arrives.
+func canStream(kind inputs.Kind) bool {
 	return kind == inputs.Delta || kind == inputs.Result || kind == inputs.Progress
 }
 

@@ -9,8 +9,8 @@ import (
 	"streamer/internal/gateway/respond"
 )
 
-// ingested is the answer to a body that was stored as it arrived.
-type ingested struct {
+// ingestAnswer is the answer to a body that was stored as it arrived.
+type ingestAnswer struct {
 	Session string `json:"session"`
 	Seq     uint64 `json:"seq,omitempty"` // of the last input
 	Inputs  int    `json:"inputs"`        // that were stored
@@ -27,7 +27,7 @@ type ingested struct {
 // answer sends the counts of a body, and why it was not stored to its end if there
 // is an error.
 func (in *ingestion) answer(w http.ResponseWriter, r *http.Request, failed error) {
-	a := ingested{Session: in.session, Seq: in.seq, Inputs: in.inputs, Refused: in.refused, Complete: true}
+	a := ingestAnswer{Session: in.session, Seq: in.seq, Inputs: in.inputs, Refused: in.refused, Complete: true}
 	why := events.Rejections{}
 	switch {
 	case errors.Is(failed, errIncomplete): // the client has disconnected

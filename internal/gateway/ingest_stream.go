@@ -72,7 +72,7 @@ func (g *Gateway) ingestStream(w http.ResponseWriter, r *http.Request, in *inges
 		in.trial = g.opts.Trial()
 	}
 	rc := http.NewResponseController(w)
-	body := newArrival(ctx, r.Body, rc, g.opts.IngestIdle)
+	body := newSlowBody(ctx, r.Body, rc, g.opts.IngestIdle)
 	defer body.stop()
 	failed := in.storeAll(ctx, in.splitter(body))
 	_ = rc.SetWriteDeadline(time.Now().Add(g.opts.StoreTimeout + g.opts.WriteTimeout))
@@ -86,7 +86,7 @@ type pieces interface {
 	Binary() bool
 }
 
-func (in *ingestion) splitter(body *arrival) pieces {
+func (in *ingestion) splitter(body *slowBody) pieces {
 	if in.kind == inputs.Delta {
 		return inputs.NewSplitter(body, in.g.opts.MaxBody)
 	}

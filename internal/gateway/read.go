@@ -62,7 +62,7 @@ func (g *Gateway) sessions(w http.ResponseWriter, r *http.Request) error {
 func (g *Gateway) event(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
-	e, err := g.stored(ctx, r)
+	e, err := g.namedEvent(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (g *Gateway) part(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
-	e, err := g.stored(ctx, r)
+	e, err := g.namedEvent(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -126,8 +126,8 @@ func (g *Gateway) description(contentType string, text []byte) handler {
 	}
 }
 
-// stored returns the event that a request names.
-func (g *Gateway) stored(ctx context.Context, r *http.Request) (events.Record, error) {
+// namedEvent returns the event that a request names.
+func (g *Gateway) namedEvent(ctx context.Context, r *http.Request) (events.Record, error) {
 	_, token, err := sessionOf(r)
 	if err != nil {
 		return events.Record{}, err

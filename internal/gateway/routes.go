@@ -65,11 +65,11 @@ func (g *Gateway) routeList(metrics *prometheus.Registry) []route {
 	api("/v1/sessions/{session}/events/{seq}", "GET", g.event)
 	api("/v1/sessions/{session}/events/{seq}/{part}", "GET", g.part)
 	api("/v1/ai-sdk/{session}/stream", "GET", g.turn("ai-sdk"))
-	api("/v1/ag-ui/{session}", "GET, POST", agui.Handler(foreign{g}))
-	langgraph.Routes(foreign{g}, api)
+	api("/v1/ag-ui/{session}", "GET, POST", agui.Handler(foreignAPI{g}))
+	langgraph.Routes(foreignAPI{g}, api)
 	for _, k := range kinds {
 		methods := "POST"
-		if streamed(k.kind) {
+		if canStream(k.kind) {
 			methods = "POST, PUT" // curl -T sends PUT
 		}
 		api("/v1/sessions/{session}/"+k.path, methods, g.ingest(k.kind))

@@ -50,11 +50,11 @@ type stream struct {
 	conn    atomic.Pointer[connection] // nil if the stream is a response of net/http
 
 	// Only the goroutine of the tail uses these.
-	one     *shared   // the pending frame, if there is one and pending is nil
-	pending *[]byte   // nil if no frames are pending
-	last    uint64    // sequence of the last appended event
-	live    bool      // all stored events were appended
-	written time.Time // time of the last write of stored events
+	one     *sharedEvent // the pending frame, if there is one and pending is nil
+	pending *[]byte      // nil if no frames are pending
+	last    uint64       // sequence of the last appended event
+	live    bool         // all stored events were appended
+	written time.Time    // time of the last write of stored events
 
 	writing        chan struct{} // held during a write; guards the next two fields
 	err            error         // error of the first failed write, or errStreamClosed; no write follows it
@@ -89,7 +89,7 @@ func (s *stream) setHeader(h http.Header, req *request) {
 // ends the stream. It reports whether the end of the body is orderly.
 func (s *stream) serve(ctx context.Context, req *request) (orderly bool) {
 	defer s.stop()
-	err := apart(func() error { return s.begin(ctx, req) })
+	err := onNewStack(func() error { return s.begin(ctx, req) })
 	if err == nil {
 		stop := s.rotate()
 		err = s.tail(ctx, req)
@@ -98,9 +98,9 @@ func (s *stream) serve(ctx context.Context, req *request) (orderly bool) {
 	return s.finish(ctx, err)
 }
 
-// apart calls f on another goroutine, and returns its error or panics as it does. The
+// onNewStack calls f on another goroutine, and returns its error or panics as it does. The
 // stack of the caller, which waits for a long time afterwards, then stays small.
-func apart(f func() error) (err error) {
+func onNewStack(f func() error) (err error) {
 	var thrown any
 	done := make(chan struct{})
 	go func() {
@@ -210,7 +210,7 @@ func (s *stream) take(ctx context.Context, r events.Record, live bool) error {
 }
 
 // append adds an event, parsed if the protocol is Inline, to the pending frames.
-func (s *stream) append(sh *shared, e *events.Event) {
+func (s *stream) append(sh *sharedEvent, e *events.Event) {
 	s.last = sh.record.Seq
 	switch {
 	case !s.proto.Stateless || !sh.live:

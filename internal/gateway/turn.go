@@ -13,7 +13,7 @@ import (
 
 // turn returns the handler that streams the last turn of a session in a protocol.
 func (g *Gateway) turn(protocol string) handler {
-	return func(w http.ResponseWriter, r *http.Request) error { return foreign{g}.Turn(w, r, protocol, nil) }
+	return func(w http.ResponseWriter, r *http.Request) error { return foreignAPI{g}.Turn(w, r, protocol, nil) }
 }
 
 // serveTurn streams the last turn of a session, in a protocol ByRun. client is what
