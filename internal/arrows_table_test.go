@@ -12,8 +12,6 @@ import (
 // uses, and its import path.
 func modules() map[string]string {
 	return map[string]string{
-		"minify":      "github.com/tdewolff/minify",
-		"brotli":      "github.com/andybalholm/brotli",
 		"gjson":       "github.com/tidwall/gjson",
 		"zerolog":     "github.com/rs/zerolog",
 		"nats.go":     "github.com/nats-io/nats.go",

@@ -57,7 +57,6 @@ func ReadFile(path string) ([]Issuer, error) {
 	return in.Issuers, nil
 }
 
-// isURL reports whether a name of keys is a URL.
 func isURL(name string) bool { return strings.Contains(name, "://") }
 
 // keySet returns the keys of the issuer, which are not read yet.

@@ -126,7 +126,6 @@ func parsePEM(text []byte) ([]key, error) {
 	return keys, nil
 }
 
-// publicKey returns the public key in a PEM block.
 func publicKey(block *pem.Block) (any, error) {
 	var material any
 	var err error

@@ -86,7 +86,6 @@ func (k *keySet) refresh(ctx context.Context, age time.Duration) error {
 	return nil
 }
 
-// readFile returns a function that reads a file.
 func readFile(name string) func(context.Context) ([]byte, error) {
 	return func(context.Context) ([]byte, error) {
 		f, err := os.Open(name)
@@ -98,7 +97,6 @@ func readFile(name string) func(context.Context) ([]byte, error) {
 	}
 }
 
-// readURL returns a function that reads a URL.
 func readURL(target string) func(context.Context) ([]byte, error) {
 	client := &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) >= 3 {

@@ -31,7 +31,6 @@ const (
 	leeway = 30 * time.Second
 )
 
-// algorithms returns the accepted algorithms.
 func algorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{
 		jose.HS256, jose.HS384, jose.HS512, jose.RS256, jose.RS384, jose.RS512,
@@ -44,7 +43,6 @@ type Verifier struct {
 	issuers map[string]*issuer
 }
 
-// issuer is a configured issuer and its keys.
 type issuer struct {
 	Issuer
 	keys *keySet
@@ -115,7 +113,6 @@ func notCompact(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.'
 }
 
-// name returns the name of the bearer of a token.
 func name(claims jwt.Claims, token string) string {
 	if claims.Subject != "" {
 		return claims.Issuer + "\n" + claims.Subject

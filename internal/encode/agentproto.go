@@ -42,7 +42,6 @@ type agentProtocol struct {
 	ended *apFrame // root terminal that is not written yet
 }
 
-// apCall is an open call.
 type apCall struct {
 	*lgCall
 	block   *apBlock
@@ -50,7 +49,6 @@ type apCall struct {
 	ended   bool // its end was written, before the log has it
 }
 
-// apFrame is one event of the protocol.
 type apFrame struct {
 	Type    string   `json:"type"`
 	EventID string   `json:"event_id"`
@@ -88,7 +86,7 @@ type apData struct {
 	Status       string          `json:"status,omitempty"`
 	InterruptID  string          `json:"interrupt_id,omitempty"`
 	InterruptIDs []string        `json:"interrupt_ids,omitempty"`
-	Payload      *lgAsked        `json:"payload,omitempty"`
+	Payload      *lgQuestion     `json:"payload,omitempty"`
 	Streamer     *callData       `json:"streamer,omitempty"`
 }
 
@@ -114,7 +112,7 @@ func (a *agentProtocol) Event(dst []byte, r events.Record, e *events.Event) []by
 	if e.Type != events.MessageStarted && e.Type != events.ToolCallParent {
 		a.enter(namespaceOf(e), e.EventID, e.ParentCall)
 	}
-	if m := a.names.asked; m != nil && e.Type != events.HumanMessage && graphOf(m.place.Namespace) == graphOf(namespaceOf(e)) {
+	if m := a.names.question; m != nil && e.Type != events.HumanMessage && graphOf(m.place.Namespace) == graphOf(namespaceOf(e)) {
 		a.endHuman()
 	}
 	dispatch(a, e)
@@ -142,12 +140,10 @@ func (a *agentProtocol) End(dst []byte, _ Ending) []byte { return dst }
 // Done returns false: a stream has all runs of its session.
 func (a *agentProtocol) Done() bool { return false }
 
-// send appends an event about the namespace of e.
 func (a *agentProtocol) send(e *events.Event, id, method string, d apData) {
 	a.sendTo(namespaceOf(e), id, method, d)
 }
 
-// sendTo appends an event about a namespace.
 func (a *agentProtocol) sendTo(namespace, id, method string, d apData) {
 	a.write(&apFrame{"event", id, a.seq, method, apParams{splitNamespace(namespace), int64(a.at), d}})
 }
@@ -159,7 +155,6 @@ func (a *agentProtocol) writes(method string, namespace []string) bool {
 	return a.seq >= a.since && a.filter.selects(method, namespace)
 }
 
-// write appends the frame of an event.
 func (a *agentProtocol) write(f *apFrame) {
 	if !a.writes(f.Method, f.Params.Namespace) {
 		return
@@ -233,7 +228,6 @@ func (a *agentProtocol) endRun(e *events.Event) {
 	}
 }
 
-// sendTerminal appends the root terminal that is not written yet.
 func (a *agentProtocol) sendTerminal() {
 	if a.ended != nil {
 		a.ended.Seq = a.seq // of the last event: the client compares sequences
@@ -244,7 +238,6 @@ func (a *agentProtocol) sendTerminal() {
 
 func namespaceOf(e *events.Event) string { return placeOf(e).Namespace }
 
-// splitNamespace returns the names of a namespace.
 func splitNamespace(ns string) []string {
 	if ns == "" {
 		return []string{}

@@ -10,7 +10,6 @@ import (
 // frame begins the ids of the frames of a call.
 func (c *apCall) frame() string { return "c" + c.call }
 
-// startCall adds a block for the call to its message.
 func (a *agentProtocol) startCall(e *events.Event) {
 	if e.Call == "" || findCall(a.calls, e.Call) != nil {
 		return
@@ -89,9 +88,8 @@ func (a *agentProtocol) startTool(c *apCall, e *events.Event, input json.RawMess
 	}
 }
 
-// await appends the request of an answer.
 func (a *agentProtocol) await(e *events.Event) {
-	a.send(e, e.EventID.String(), "input.requested", apData{InterruptID: interruptID(e), Payload: new(lgAskedOf(e))})
+	a.send(e, e.EventID.String(), "input.requested", apData{InterruptID: interruptID(e), Payload: new(lgQuestionOf(e))})
 }
 
 // progress appends the message of a progress as output. The end of a wait for a
@@ -148,7 +146,6 @@ func (a *agentProtocol) end(e *events.Event, c *apCall) {
 	a.toolMessage(e, c, &tool)
 }
 
-// toolMessage appends the result of a call as a message.
 func (a *agentProtocol) toolMessage(e *events.Event, c *apCall, tool *lgChunk) {
 	empty := ""
 	content := &apContent{Type: "text", Text: &tool.Content}

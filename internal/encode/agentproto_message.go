@@ -21,10 +21,10 @@ const (
 // several calls at once. So only the first block is written, and the others wait.
 type apMessage struct {
 	*lgMessage
-	begun  bool       // message-start was written
-	blocks []*apBlock // that have not ended in the stream
-	index  int        // of the first of them
-	queued int        // bytes of the others
+	started bool       // message-start was written
+	blocks  []*apBlock // that have not ended in the stream
+	index   int        // of the first of them
+	queued  int        // bytes of the others
 }
 
 // apBlock is a content block: a text, or a call.
@@ -41,7 +41,6 @@ type apBlock struct {
 	last    *apContent // of a call that has ended
 }
 
-// apContent is the content of a block.
 type apContent struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id,omitempty"`
@@ -52,7 +51,6 @@ type apContent struct {
 	Error     string          `json:"error,omitempty"`
 }
 
-// apDelta is a change of a block.
 type apDelta struct {
 	Type      string     `json:"type"`
 	Text      string     `json:"text,omitempty"`
@@ -70,7 +68,6 @@ func (a *agentProtocol) startMessage(e *events.Event) {
 	}
 }
 
-// addMessage adds an open message.
 func (a *agentProtocol) addMessage(l *lgMessage) *apMessage {
 	m := &apMessage{lgMessage: l}
 	a.messages = append(a.messages, m)
@@ -79,8 +76,8 @@ func (a *agentProtocol) addMessage(l *lgMessage) *apMessage {
 
 // begin appends the start of a message, once.
 func (a *agentProtocol) begin(m *apMessage) {
-	if !m.begun {
-		m.begun = true
+	if !m.started {
+		m.started = true
 		a.enter(m.place.Namespace, m.event, "")
 		a.about(m, m.frame()+".start", apData{Event: "message-start", Role: m.role, ID: m.name})
 	}
@@ -89,7 +86,6 @@ func (a *agentProtocol) begin(m *apMessage) {
 // frame begins the ids of the frames of a message.
 func (m *apMessage) frame() string { return "m" + m.event.String() }
 
-// about appends an event about a message.
 func (a *agentProtocol) about(m *apMessage, id string, d apData) {
 	if m.role == "tool" {
 		return // its result is the message
@@ -120,7 +116,7 @@ func (a *agentProtocol) open(l *lgMessage) *apMessage {
 // human adds text to a human message. Nothing states where it ends: it does before the
 // next event in its graph.
 func (a *agentProtocol) human(e *events.Event) {
-	old := a.open(a.names.asked)
+	old := a.open(a.names.question)
 	l, begins := a.names.human(e)
 	if begins && old != nil {
 		a.finish(old, e)
@@ -134,12 +130,11 @@ func (a *agentProtocol) human(e *events.Event) {
 	}
 }
 
-// endHuman ends the human message that is open.
 func (a *agentProtocol) endHuman() {
-	if m := a.open(a.names.asked); m != nil {
+	if m := a.open(a.names.question); m != nil {
 		a.finish(m, &events.Event{})
 	}
-	a.names.asked = nil
+	a.names.question = nil
 }
 
 func (a *agentProtocol) endMessage(e *events.Event) { a.finish(a.message(e), e) }
@@ -163,7 +158,6 @@ func (a *agentProtocol) finish(m *apMessage, e *events.Event) {
 	a.messages = slices.DeleteFunc(a.messages, func(o *apMessage) bool { return o == m })
 }
 
-// content adds text to its message.
 func (a *agentProtocol) content(e *events.Event) {
 	m := a.message(e)
 	if e.Content == "" || m.role == "tool" {
@@ -334,7 +328,6 @@ func (a *agentProtocol) finishBlock(m *apMessage, b *apBlock) {
 	}
 }
 
-// size returns the number of bytes that a block holds.
 func (b *apBlock) size() int {
 	if b.last != nil {
 		return len(b.text) + len(b.last.Args)

@@ -27,12 +27,12 @@ type agUI struct {
 	client      *Client
 	first       events.ID // of the first event of the stream
 	started     bool      // an event was read
-	begun       bool
+	runStarted  bool
 	done        bool
 	calls       []*agCall    // the open ones, in the order of their starts
 	messages    []*agMessage // the open ones
-	parts       []agPart     // the open ones
-	asked       *agHuman     // the one that is open
+	parts       []textPart   // the open ones
+	question    *agHuman     // the one that is open
 	known       knownTexts
 	echoed      map[string]string // subagents of the messages that the client sent and the stream repeats
 	subagents   []*agSubagent
@@ -70,13 +70,11 @@ type agMetadata struct {
 	Streamer any `json:"streamer"`
 }
 
-// send appends an event.
 func (a *agUI) send(e agEvent) {
 	e.Timestamp = int64(a.at)
 	a.dst = dataFrame(a.dst, e)
 }
 
-// sendDelta appends an event with a delta of the text that id names.
 func (a *agUI) sendDelta(kind, idName, id, text string) {
 	a.dst = deltaFrame(a.dst, kind, a.at, idName, id, "delta", text)
 }
@@ -92,7 +90,7 @@ func (a *agUI) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	if !a.started {
 		a.started, a.first = true, r.ID
 	}
-	if a.done || !isShown(r.Type) || !a.begun && r.Type != events.RunStarted && r.Type != events.HumanMessage {
+	if a.done || !isShown(r.Type) || !a.runStarted && r.Type != events.RunStarted && r.Type != events.HumanMessage {
 		return dst
 	}
 	a.dst, a.at = dst, e.Timestamp
@@ -127,7 +125,6 @@ func (a *agUI) End(dst []byte, reason Ending) []byte {
 // Done reports whether the turn has ended.
 func (a *agUI) Done() bool { return a.done }
 
-// sendText appends a delta of a text.
 func (a *agUI) sendText(s source, text string) {
 	if s.call == "" {
 		a.sendContent(s, text)

@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// agCall is an open call.
 type agCall struct {
 	openCall
 	resultID string // id of the message with its result
@@ -36,14 +35,12 @@ func (a *agUI) startCall(e *events.Event) {
 	})
 }
 
-// addArgs adds a fragment of the args.
 func (a *agUI) addArgs(e *events.Event) {
 	if c := findCall(a.calls, e.Call); c != nil && !c.ended {
 		a.deltas.addArgs(&c.openCall, e)
 	}
 }
 
-// sendArgs appends a delta of the args of a call.
 func (a *agUI) sendArgs(c *agCall, text string) { a.sendJSON(c, c.args.next(text)) }
 
 // sendJSON appends a delta, up to the first byte with which the args are not JSON.
@@ -59,7 +56,6 @@ func (a *agUI) sendJSON(c *agCall, delta string) {
 	}
 }
 
-// completeArgs appends the rest of the args and their end.
 func (a *agUI) completeArgs(e *events.Event) {
 	c := findCall(a.calls, e.Call)
 	if c == nil || c.ended {
@@ -129,7 +125,6 @@ func (a *agUI) closeCut(c *agCall) {
 	a.end(c, cutText(&c.openCall), c.data.ended(events.Cancelled, &events.Reason{Code: argsIncomplete}))
 }
 
-// end appends the result of a call that ends.
 func (a *agUI) end(c *agCall, content string, data callData) {
 	if !c.ended {
 		if held := a.deltas.take(c.source()); c.args.plain {

@@ -12,21 +12,19 @@ type agHuman struct {
 	open  bool   // TEXT_MESSAGE_START was sent
 }
 
-// human adds text to the message of a user.
 func (a *agUI) human(e *events.Event) {
 	a.startRun(e)
-	h := a.asked
+	h := a.question
 	if h == nil || h.place != placeOf(e) || e.Offset.Bytes() <= 0 {
 		a.endHuman()
 		h = &agHuman{place: placeOf(e), id: messageID(e.EventID)}
-		a.asked = h
+		a.question = h
 	}
 	if h.text += e.Content; h.open || len(h.text) > maxHeld {
 		a.sendHuman(h)
 	}
 }
 
-// sendHuman appends the text of a user that is held.
 func (a *agUI) sendHuman(h *agHuman) {
 	if h.text == "" {
 		return
@@ -46,8 +44,8 @@ func (a *agUI) sendHuman(h *agHuman) {
 // endHuman ends the message of a user that is open, or appends it as a whole unless
 // the client has it.
 func (a *agUI) endHuman() {
-	h := a.asked
-	a.asked = nil
+	h := a.question
+	a.question = nil
 	if h == nil || !h.open && a.known.has(h.place.MessageID, h.text) {
 		return
 	}
@@ -59,5 +57,5 @@ func (a *agUI) endHuman() {
 
 // endsHuman reports whether the message of a user ends before an event.
 func (a *agUI) endsHuman(e *events.Event) bool {
-	return a.asked != nil && e.Type != events.HumanMessage && (e.Type == events.RunFinished || graphOf(a.asked.place.Namespace) == graphOf(namespaceOf(e)))
+	return a.question != nil && e.Type != events.HumanMessage && (e.Type == events.RunFinished || graphOf(a.question.place.Namespace) == graphOf(namespaceOf(e)))
 }

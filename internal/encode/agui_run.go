@@ -25,7 +25,6 @@ type agInterrupt struct {
 	SubagentRunID string `json:"subagentRunId,omitempty"`
 }
 
-// agRunData is about the run of the event log.
 type agRunData struct {
 	Run    string        `json:"run,omitempty"`
 	Status events.Status `json:"status,omitempty"` // the rest is that of the end
@@ -48,10 +47,10 @@ type agCallList struct {
 // startRun begins the run at its start, or at the message of a user before it, and replaces the history of the client by the same without
 // what follows. A run that continues the turn continues the run.
 func (a *agUI) startRun(e *events.Event) {
-	if a.begun {
+	if a.runStarted {
 		return
 	}
-	a.begun = true
+	a.runStarted = true
 	a.thread, a.run = a.session, cmp.Or(a.last, e.Run, a.session)
 	if a.client != nil {
 		a.thread, a.run = cmp.Or(a.client.Thread, a.thread), cmp.Or(a.client.Run, a.run)
@@ -85,7 +84,6 @@ func (a *agUI) endRun(e *events.Event) {
 	}
 }
 
-// finish appends the end of the run.
 func (a *agUI) finish(e *events.Event) {
 	a.done = true
 	for _, s := range slices.Backward(a.subagents) {

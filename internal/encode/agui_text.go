@@ -17,13 +17,6 @@ type agMessage struct {
 	hidden bool // it is written for the model only
 }
 
-// agPart is an open content part.
-type agPart struct {
-	source
-	kind string // text or reasoning
-	id   string // of the message in the client
-}
-
 // agTextData is in the metadata of a message.
 type agTextData struct {
 	MessageID    string          `json:"messageId,omitempty"` // its name in events
@@ -44,7 +37,7 @@ func (a *agUI) message(e *events.Event) *agMessage {
 	if i := slices.IndexFunc(a.messages, func(m *agMessage) bool { return m.place == place }); i >= 0 {
 		return a.messages[i]
 	}
-	m := &agMessage{place: place, id: messageID(e.EventID), hidden: asksModel(e.Role)}
+	m := &agMessage{place: place, id: messageID(e.EventID), hidden: isPrompt(e.Role)}
 	a.messages = append(a.messages, m)
 	return m
 }
@@ -57,7 +50,6 @@ func (a *agUI) startMessage(e *events.Event) {
 	a.message(e)
 }
 
-// endMessage ends the message of an event.
 func (a *agUI) endMessage(e *events.Event) {
 	if e.Place != nil {
 		a.endMessageAt(*e.Place, e)
@@ -84,14 +76,12 @@ func (a *agUI) endMessageAt(place events.Place, e *events.Event) {
 	}
 }
 
-// endMessages ends all open messages.
 func (a *agUI) endMessages() {
 	for len(a.messages) > 0 {
 		a.endMessageAt(a.messages[0].place, &events.Event{})
 	}
 }
 
-// begin appends the start of the text of a message, unless it is open.
 func (a *agUI) begin(m *agMessage) {
 	if !m.open {
 		m.open = true
@@ -102,24 +92,23 @@ func (a *agUI) begin(m *agMessage) {
 	}
 }
 
-// content adds text to a content part.
 func (a *agUI) content(e *events.Event) {
 	m := a.message(e)
 	if m.hidden || e.Content == "" {
 		return
 	}
 	s, kind := source{place: m.place, part: e.Part}, contentKind(e)
-	if i := a.part(s); i >= 0 && a.parts[i].kind != kind {
+	if i := findPart(a.parts, s); i >= 0 && a.parts[i].kind != kind {
 		a.endPartOf(a.parts[i])
 	}
-	if a.part(s) < 0 {
-		a.startPart(m, agPart{source: s, kind: kind, id: m.id})
+	if findPart(a.parts, s) < 0 {
+		a.startPart(m, textPart{source: s, kind: kind, id: m.id})
 	}
 	a.deltas.add(s, e.Content)
 }
 
 // startPart begins a content part. Reasoning is a message of its own.
-func (a *agUI) startPart(m *agMessage, p agPart) {
+func (a *agUI) startPart(m *agMessage, p textPart) {
 	if p.kind == "text" {
 		a.begin(m)
 	} else {
@@ -131,9 +120,8 @@ func (a *agUI) startPart(m *agMessage, p agPart) {
 	a.parts = append(a.parts, p)
 }
 
-// sendContent appends a delta of an open content part.
 func (a *agUI) sendContent(s source, text string) {
-	i := a.part(s)
+	i := findPart(a.parts, s)
 	if i < 0 || text == "" {
 		return
 	}
@@ -144,24 +132,18 @@ func (a *agUI) sendContent(s source, text string) {
 	a.sendDelta(kind, "messageId", a.parts[i].id, text)
 }
 
-// endPart ends the content part of an event.
 func (a *agUI) endPart(e *events.Event) {
-	if i := a.part(sourceOf(e)); i >= 0 {
+	if i := findPart(a.parts, sourceOf(e)); i >= 0 {
 		a.endPartOf(a.parts[i])
 	}
 }
 
 // endPartOf ends an open content part. Text ends with its message.
-func (a *agUI) endPartOf(p agPart) {
+func (a *agUI) endPartOf(p textPart) {
 	a.sendContent(p.source, a.deltas.take(p.source))
 	if p.kind == "reasoning" {
 		a.send(agEvent{Type: "REASONING_MESSAGE_END", MessageID: p.id})
 		a.send(agEvent{Type: "REASONING_END", MessageID: p.id})
 	}
-	a.parts = slices.DeleteFunc(a.parts, func(o agPart) bool { return o.source == p.source })
-}
-
-// part returns the index of an open content part, or -1.
-func (a *agUI) part(s source) int {
-	return slices.IndexFunc(a.parts, func(p agPart) bool { return p.source == s })
+	a.parts = slices.DeleteFunc(a.parts, func(o textPart) bool { return o.source == p.source })
 }

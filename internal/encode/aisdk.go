@@ -25,18 +25,18 @@ var aiHeader = [][2]string{{"Connection", "keep-alive"}, {"X-Vercel-Ai-Ui-Messag
 // finish before the input of its calls.
 type aiSDK struct {
 	output
-	deltas deltas
-	last   string // the run whose end is the end of the stream; "" means the first
-	begun  bool
-	done   bool
-	step   aiStep
-	steps  int       // number of steps that began, with those that were reset
-	calls  []*aiCall // the open ones, in the order of their starts
-	parts  []aiPart  // the open ones
-	nextID int       // of a content part
+	deltas  deltas
+	last    string // the run whose end is the end of the stream; "" means the first
+	started bool
+	done    bool
+	step    aiStep
+	steps   int        // number of steps that began, with those that were reset
+	calls   []*aiCall  // the open ones, in the order of their starts
+	parts   []textPart // the open ones
+	nextID  int        // of a content part
 	callIDs
-	asked  []events.Place
-	reason string // the last finish reason of the model
+	prompts []events.Place // of the open messages for the model
+	reason  string         // the last finish reason of the model
 }
 
 // aiChunk is one chunk of the stream. The fields that a type does not have are empty.
@@ -59,7 +59,6 @@ type aiChunk struct {
 	Data             any             `json:"data,omitempty"`
 }
 
-// send appends a chunk.
 func (a *aiSDK) send(c aiChunk) { a.dst = dataFrame(a.dst, c) }
 
 // Open appends a comment, so that the client gets the headers at once.
@@ -70,7 +69,7 @@ func (a *aiSDK) Open(dst []byte, o Opening) []byte {
 
 // Event appends the chunks of an event.
 func (a *aiSDK) Event(dst []byte, r events.Record, e *events.Event) []byte {
-	if a.done || !isShown(r.Type) || !a.begun && r.Type != events.RunStarted {
+	if a.done || !isShown(r.Type) || !a.started && r.Type != events.RunStarted {
 		return dst
 	}
 	a.dst = dst
@@ -99,7 +98,6 @@ func (a *aiSDK) End(dst []byte, _ Ending) []byte { return dst }
 // Done reports whether the turn has ended.
 func (a *aiSDK) Done() bool { return a.done }
 
-// sendText appends a delta of a text.
 func (a *aiSDK) sendText(s source, text string) {
 	if s.call == "" {
 		a.sendContent(s, text)
@@ -112,10 +110,10 @@ func (a *aiSDK) sendText(s source, text string) {
 // a client that replays the turn replaces the message. A run that continues the turn
 // continues the message.
 func (a *aiSDK) startRun(e *events.Event) {
-	if a.begun {
+	if a.started {
 		return
 	}
-	a.begun = true
+	a.started = true
 	a.send(aiChunk{Type: "start", MessageID: e.Run})
 }
 

@@ -8,7 +8,6 @@ import (
 	"streamer/internal/events"
 )
 
-// aiCall is an open call.
 type aiCall struct {
 	openCall
 	step     int  // number of the step in which it started
@@ -50,14 +49,12 @@ func (a *aiSDK) addArgs(e *events.Event) {
 	}
 }
 
-// sendArgs appends a delta of the args of a call.
 func (a *aiSDK) sendArgs(c *aiCall, text string) {
 	if text != "" {
 		a.sendInput(c, c.args.next(text))
 	}
 }
 
-// sendInput appends a delta of the input of a call.
 func (a *aiSDK) sendInput(c *aiCall, delta string) {
 	a.dst = deltaFrame(a.dst, "tool-input-delta", 0, "toolCallId", c.id, "inputTextDelta", delta)
 }
@@ -128,7 +125,6 @@ func (a *aiSDK) progress(e *events.Event) {
 	}
 }
 
-// result appends the end of a call.
 func (a *aiSDK) result(e *events.Event) {
 	c := findCall(a.calls, e.Call)
 	if c == nil {

@@ -16,7 +16,6 @@ type aiStep struct {
 	kept       bool // the step has a call that ended other than superseded
 }
 
-// beginStep begins a step if none is open.
 func (a *aiSDK) beginStep() {
 	if !a.step.open {
 		a.step = aiStep{open: true}
@@ -25,7 +24,6 @@ func (a *aiSDK) beginStep() {
 	}
 }
 
-// finishStep ends the open step.
 func (a *aiSDK) finishStep() {
 	if a.step.open {
 		a.send(aiChunk{Type: "finish-step"})
@@ -38,8 +36,8 @@ func (a *aiSDK) finishStep() {
 // Where the message replaces one that was abandoned, the client drops the parts of
 // that.
 func (a *aiSDK) startMessage(e *events.Event) {
-	if e.Place != nil && asksModel(e.Role) {
-		a.asked = append(a.asked, *e.Place)
+	if e.Place != nil && isPrompt(e.Role) {
+		a.prompts = append(a.prompts, *e.Place)
 		return
 	}
 	if a.step.open && a.step.messages == 0 && !a.inputOpen() {
@@ -59,12 +57,10 @@ func (a *aiSDK) startMessage(e *events.Event) {
 // replaced reports whether the step is one attempt that was abandoned.
 func (s *aiStep) replaced() bool { return s.superseded && s.all == 1 && !s.kept }
 
-// callsInStep reports whether a call of the step is open.
 func (a *aiSDK) callsInStep() bool {
 	return slices.ContainsFunc(a.calls, func(c *aiCall) bool { return c.step == a.steps })
 }
 
-// inputOpen reports whether the input of a call is incomplete.
 func (a *aiSDK) inputOpen() bool {
 	return slices.ContainsFunc(a.calls, func(c *aiCall) bool { return c.inputOpen() })
 }
@@ -73,8 +69,8 @@ func (a *aiSDK) inputOpen() bool {
 // its calls.
 func (a *aiSDK) endMessage(e *events.Event) {
 	if e.Place != nil {
-		if i := slices.Index(a.asked, *e.Place); i >= 0 {
-			a.asked = slices.Delete(a.asked, i, i+1)
+		if i := slices.Index(a.prompts, *e.Place); i >= 0 {
+			a.prompts = slices.Delete(a.prompts, i, i+1)
 			return
 		}
 		for _, p := range slices.Clone(a.parts) {

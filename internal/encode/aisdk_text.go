@@ -7,28 +7,20 @@ import (
 	"streamer/internal/events"
 )
 
-// aiPart is an open content part. The SDK calls its id the id of the chunk.
-type aiPart struct {
-	source
-	kind string // text or reasoning
-	id   string
-}
-
 // human does nothing: the client has the messages of its user.
 func (a *aiSDK) human(*events.Event) {}
 
-// content adds text to a content part.
 func (a *aiSDK) content(e *events.Event) {
-	if e.Place != nil && slices.Contains(a.asked, *e.Place) {
+	if e.Place != nil && slices.Contains(a.prompts, *e.Place) {
 		return
 	}
 	s := sourceOf(e)
-	if i := a.part(s); i >= 0 && a.parts[i].kind != contentKind(e) {
+	if i := findPart(a.parts, s); i >= 0 && a.parts[i].kind != contentKind(e) {
 		a.endPartOf(a.parts[i])
 	}
-	if a.part(s) < 0 {
+	if findPart(a.parts, s) < 0 {
 		a.beginStep()
-		p := aiPart{source: s, kind: contentKind(e), id: strconv.Itoa(a.nextID)}
+		p := textPart{source: s, kind: contentKind(e), id: strconv.Itoa(a.nextID)}
 		a.nextID++
 		a.parts = append(a.parts, p)
 		a.send(aiChunk{Type: p.kind + "-start", ID: p.id, ProviderMetadata: aiOrigin(s.place)})
@@ -51,9 +43,8 @@ func aiOrigin(p events.Place) any {
 	return map[string]origin{"streamer": {p.Namespace, p.Choice}}
 }
 
-// sendContent appends a delta of an open content part.
 func (a *aiSDK) sendContent(s source, text string) {
-	if i := a.part(s); i >= 0 && text != "" {
+	if i := findPart(a.parts, s); i >= 0 && text != "" {
 		kind := "text-delta"
 		if a.parts[i].kind == "reasoning" {
 			kind = "reasoning-delta"
@@ -62,28 +53,20 @@ func (a *aiSDK) sendContent(s source, text string) {
 	}
 }
 
-// endPart ends the content part of an event.
 func (a *aiSDK) endPart(e *events.Event) {
-	if i := a.part(sourceOf(e)); i >= 0 {
+	if i := findPart(a.parts, sourceOf(e)); i >= 0 {
 		a.endPartOf(a.parts[i])
 	}
 }
 
-// endPartOf ends an open content part.
-func (a *aiSDK) endPartOf(p aiPart) {
+func (a *aiSDK) endPartOf(p textPart) {
 	a.sendContent(p.source, a.deltas.take(p.source))
 	a.send(aiChunk{Type: p.kind + "-end", ID: p.id})
-	a.parts = slices.DeleteFunc(a.parts, func(o aiPart) bool { return o.id == p.id })
+	a.parts = slices.DeleteFunc(a.parts, func(o textPart) bool { return o.id == p.id })
 }
 
-// endParts ends all open content parts.
 func (a *aiSDK) endParts() {
 	for len(a.parts) > 0 {
 		a.endPartOf(a.parts[0])
 	}
-}
-
-// part returns the index of an open content part, or -1.
-func (a *aiSDK) part(s source) int {
-	return slices.IndexFunc(a.parts, func(p aiPart) bool { return p.source == s })
 }

@@ -114,7 +114,6 @@ type parentData struct {
 	ParentCall string `json:"parentCall"`
 }
 
-// progressData is about the progress of a call.
 type progressData struct {
 	ToolCallID string   `json:"toolCallId"`
 	Message    string   `json:"message,omitempty"`
@@ -125,15 +124,12 @@ type progressData struct {
 // its run completed. The event log closes the call later, by a deadline.
 const argsIncomplete events.Code = "args_incomplete"
 
-// cutText returns the text of a call that ends for argsIncomplete.
 func cutText(c *openCall) string {
 	return events.Fill(events.Sentence(events.TextArgs, events.Langs[0]), c.name, c.id)
 }
 
-// closedText returns the text of a call that ends with its run.
 func closedText(r *events.Reason) string { return reasonText(r, "The run ended before the call.") }
 
-// resultText returns the text of a result that is not a success.
 func resultText(e *events.Event) string {
 	var text string
 	switch {

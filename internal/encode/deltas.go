@@ -17,12 +17,23 @@ type source struct {
 	part  int
 }
 
-// sourceOf returns the source of the text of an event.
 func sourceOf(e *events.Event) source {
 	if e.Call != "" {
 		return source{call: e.Call}
 	}
 	return source{place: placeOf(e), part: e.Part}
+}
+
+// textPart is an open content part of a message.
+type textPart struct {
+	source
+	kind string // text or reasoning
+	id   string // in the stream
+}
+
+// findPart returns the index of an open content part, or -1.
+func findPart(parts []textPart, s source) int {
+	return slices.IndexFunc(parts, func(p textPart) bool { return p.source == s })
 }
 
 // deltas holds the texts of a history. Clients parse the whole text again with each
@@ -94,7 +105,6 @@ func (d *deltas) takeAll(send func(s source, text string)) {
 	}
 }
 
-// length returns the number of bytes held of a text.
 func (d *deltas) length(s source) int {
 	if i := d.find(s); i >= 0 {
 		return d.held[i].length()

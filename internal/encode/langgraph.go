@@ -25,17 +25,17 @@ type langGraph struct {
 	run      string // the run whose end is the end of the stream; "" means the first
 	since    uint64 // the client has the events up to this sequence
 	live     bool
-	begun    bool
+	started  bool
 	done     bool
 	messages lgMessages
 	calls    []*lgCall // the open ones
 	callIDs
-	held      lgHeld
+	pending   lgPending
 	abandoned *lgMessage // the last message that ended, if it was abandoned
 }
 
-// lgHeld is a chunk of a message that is not written yet.
-type lgHeld struct {
+// lgPending is a chunk of a message that is not written yet.
+type lgPending struct {
 	of    *lgMessage // nil if there is none
 	chunk lgChunk
 	size  int
@@ -107,16 +107,16 @@ func (l *langGraph) Open(dst []byte, o Opening) []byte {
 
 // Event appends the frames of an event.
 func (l *langGraph) Event(dst []byte, r events.Record, e *events.Event) []byte {
-	if l.done || !isShown(r.Type) || !l.begun && !precedesRun(r.Type) {
+	if l.done || !isShown(r.Type) || !l.started && !precedesRun(r.Type) {
 		return dst
 	}
 	l.dst, l.seq = dst, r.Seq
-	if r.Seq > l.since && l.held.seq <= l.since {
-		l.held = lgHeld{} // the client has it
+	if r.Seq > l.since && l.pending.seq <= l.since {
+		l.pending = lgPending{} // the client has it
 	}
 	dispatch(l, e)
-	if l.held.of != nil && (l.live || l.held.size > maxHeld) {
-		l.sendHeld()
+	if l.pending.of != nil && (l.live || l.pending.size > maxHeld) {
+		l.sendPending()
 	}
 	return l.take()
 }
@@ -128,16 +128,15 @@ func precedesRun(t events.Type) bool {
 }
 
 // startRun begins the run. The frame metadata is its start in the stream.
-func (l *langGraph) startRun(*events.Event) { l.begun = true }
+func (l *langGraph) startRun(*events.Event) { l.started = true }
 
-// human adds text to the chunk of a human message.
 func (l *langGraph) human(e *events.Event) {
 	if e.Content == "" {
 		return
 	}
 	m, _ := l.messages.human(e)
 	l.hold(m).Content += e.Content
-	l.held.size += len(e.Content)
+	l.pending.size += len(e.Content)
 }
 
 // endPart does nothing: chunks of different kinds do not interfere.
@@ -147,7 +146,7 @@ func (l *langGraph) endPart(*events.Event) {}
 func (l *langGraph) Live(dst []byte, _ uint64) []byte {
 	l.live = true
 	l.dst = dst
-	l.sendHeld()
+	l.sendPending()
 	return l.take()
 }
 
@@ -163,16 +162,15 @@ func (l *langGraph) Done() bool { return l.done }
 
 // send appends a frame after the chunk that is held, unless the client has it.
 func (l *langGraph) send(event string, v any) {
-	l.sendHeld()
+	l.sendPending()
 	if l.seq > l.since {
 		l.dst = lgFrame(l.dst, l.seq, event, v)
 	}
 }
 
-// sendHeld appends the frame of the chunk that is held.
-func (l *langGraph) sendHeld() {
-	h := l.held
-	l.held = lgHeld{}
+func (l *langGraph) sendPending() {
+	h := l.pending
+	l.pending = lgPending{}
 	if h.of == nil || h.seq <= l.since {
 		return
 	}
@@ -229,22 +227,21 @@ func (l *langGraph) metadata(p events.Place) lgMetadata {
 
 // hold returns the chunk of a message to which an event is added.
 func (l *langGraph) hold(m *lgMessage) *lgChunk {
-	if l.held.of != m {
-		l.sendHeld()
-		l.held = lgHeld{of: m, chunk: lgChunk{Type: m.chunkType(), ID: m.name}}
+	if l.pending.of != m {
+		l.sendPending()
+		l.pending = lgPending{of: m, chunk: lgChunk{Type: m.chunkType(), ID: m.name}}
 	}
-	l.held.seq = l.seq
-	return &l.held.chunk
+	l.pending.seq = l.seq
+	return &l.pending.chunk
 }
 
-// content adds text to the chunk of its message.
 func (l *langGraph) content(e *events.Event) {
 	m := l.messages.of(e)
 	if m.role == "tool" || e.Content == "" {
 		return
 	}
 	c := l.hold(m)
-	l.held.size += len(e.Content)
+	l.pending.size += len(e.Content)
 	if e.Kind == "reasoning" {
 		c.AdditionalKwargs.Reasoning += e.Content
 	} else {
@@ -263,7 +260,6 @@ func (l *langGraph) startMessage(e *events.Event) {
 	l.send(messagesEvent(old.place.Namespace), []any{lgChunk{Type: "remove", ID: old.name}, l.metadata(old.place)})
 }
 
-// endMessage appends the last chunk of a message.
 func (l *langGraph) endMessage(e *events.Event) {
 	m := l.messages.of(e)
 	l.messages.remove(m)
@@ -279,7 +275,7 @@ func (l *langGraph) endMessage(e *events.Event) {
 	if e.FinishReason != "" {
 		c.ResponseMetadata = &lgResponse{e.FinishReason}
 	}
-	l.sendHeld()
+	l.sendPending()
 }
 
 func (l *langGraph) startCall(e *events.Event) {
@@ -291,16 +287,15 @@ func (l *langGraph) startCall(e *events.Event) {
 	l.calls = append(l.calls, c)
 	k := l.hold(m)
 	k.ToolCallChunks = append(k.ToolCallChunks, lgCallChunk{Type: "tool_call_chunk", Index: c.index, ID: &c.id, Name: &c.name})
-	l.held.size += len(c.id) + len(c.name)
+	l.pending.size += len(c.id) + len(c.name)
 }
 
-// sendArgs adds args to the chunk of the message of a call.
 func (l *langGraph) sendArgs(c *lgCall, text string) {
 	if text == "" {
 		return
 	}
 	k := l.hold(c.of)
-	l.held.size += len(text)
+	l.pending.size += len(text)
 	for i := range k.ToolCallChunks {
 		if k.ToolCallChunks[i].Index == c.index {
 			k.ToolCallChunks[i].Args += text
@@ -310,14 +305,12 @@ func (l *langGraph) sendArgs(c *lgCall, text string) {
 	k.ToolCallChunks = append(k.ToolCallChunks, lgCallChunk{Type: "tool_call_chunk", Index: c.index, Args: text})
 }
 
-// addArgs adds a fragment of the args.
 func (l *langGraph) addArgs(e *events.Event) {
 	if c := findCall(l.calls, e.Call); c != nil {
 		l.sendArgs(c, c.delta(e))
 	}
 }
 
-// completeArgs adds the rest of the args.
 func (l *langGraph) completeArgs(e *events.Event) {
 	if c := findCall(l.calls, e.Call); c != nil {
 		c.complete = e.ArgsValid == nil || *e.ArgsValid
@@ -325,14 +318,12 @@ func (l *langGraph) completeArgs(e *events.Event) {
 	}
 }
 
-// lgProgress is the data of a progress.
 type lgProgress struct {
 	ToolCallID string   `json:"tool_call_id"`
 	Message    string   `json:"message,omitempty"`
 	Percent    *float64 `json:"percent,omitempty"`
 }
 
-// progress appends the progress of a call.
 func (l *langGraph) progress(e *events.Event) {
 	l.send("custom", map[string]lgProgress{"streamer_progress": {callID(e), e.Progress, e.Percent}})
 }
@@ -348,16 +339,14 @@ func (l *langGraph) parent(e *events.Event) {
 	l.send("custom", map[string]lgParent{"streamer_parent": {callID(e), l.of(e.ParentCall)}})
 }
 
-// await appends the interrupt of a call that waits for a person.
 func (l *langGraph) await(e *events.Event) {
 	type interrupt struct {
-		ID    string  `json:"id"`
-		Value lgAsked `json:"value"`
+		ID    string     `json:"id"`
+		Value lgQuestion `json:"value"`
 	}
-	l.send("values", map[string][]interrupt{"__interrupt__": {{interruptID(e), lgAskedOf(e)}}})
+	l.send("values", map[string][]interrupt{"__interrupt__": {{interruptID(e), lgQuestionOf(e)}}})
 }
 
-// result appends the ToolMessage of a call.
 func (l *langGraph) result(e *events.Event) {
 	p, parent := placeOf(e), ""
 	if c := findCall(l.calls, e.Call); c != nil {
@@ -372,7 +361,7 @@ func (l *langGraph) endRun(e *events.Event) {
 	if !isLast(e, l.run) {
 		return
 	}
-	l.sendHeld()
+	l.sendPending()
 	l.closeCut(e)
 	if e.Status == events.Error {
 		l.dst = lgFrame(l.dst, 0, "error", lgErrorOf(e))

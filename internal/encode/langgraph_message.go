@@ -11,7 +11,6 @@ import (
 // maxNames is the maximum number of message names that are remembered.
 const maxNames = 10_000
 
-// lgMessage is a message of a LangGraph stream.
 type lgMessage struct {
 	place events.Place
 	name  string    // its id in the stream
@@ -20,7 +19,6 @@ type lgMessage struct {
 	calls int       // number of calls that began in it
 }
 
-// chunkType returns the type of the chunks of the message.
 func (m *lgMessage) chunkType() string {
 	switch m.role {
 	case "human":
@@ -31,7 +29,6 @@ func (m *lgMessage) chunkType() string {
 	return "AIMessageChunk"
 }
 
-// lgRole returns the role of a message in the terms of LangChain.
 func lgRole(role string) string {
 	switch role {
 	case "user", "human":
@@ -47,12 +44,11 @@ func lgRole(role string) string {
 // lgMessages are the open messages of a stream, and the names that are in use. The
 // zero value has none.
 type lgMessages struct {
-	open  []*lgMessage
-	asked *lgMessage // the human message whose text can continue
-	used  map[string]bool
+	open     []*lgMessage
+	question *lgMessage // the human message whose text can continue
+	used     map[string]bool
 }
 
-// start returns a new message.
 func (l *lgMessages) start(e *events.Event) *lgMessage {
 	m := l.named(e)
 	l.open = append(l.open, m)
@@ -68,11 +64,11 @@ func (l *lgMessages) named(e *events.Event) *lgMessage {
 
 // human returns the human message of an event, and reports whether it begins.
 func (l *lgMessages) human(e *events.Event) (m *lgMessage, begins bool) {
-	if m := l.asked; m != nil && m.place == placeOf(e) && e.Offset.Bytes() > 0 {
+	if m := l.question; m != nil && m.place == placeOf(e) && e.Offset.Bytes() > 0 {
 		return m, false
 	}
-	l.asked = l.named(e)
-	return l.asked, true
+	l.question = l.named(e)
+	return l.question, true
 }
 
 // unique returns a name that no other message of the stream has. Clients merge
@@ -109,12 +105,10 @@ func (l *lgMessages) of(e *events.Event) *lgMessage {
 	return l.start(&events.Event{EventID: e.EventID, Place: &p})
 }
 
-// remove removes a message that has ended.
 func (l *lgMessages) remove(m *lgMessage) {
 	l.open = slices.DeleteFunc(l.open, func(o *lgMessage) bool { return o == m })
 }
 
-// lgCall is an open call.
 type lgCall struct {
 	openCall
 	of       *lgMessage
@@ -222,14 +216,13 @@ func interruptID(e *events.Event) string {
 	return e.InterruptID
 }
 
-// lgAsked is the value of an interrupt.
-type lgAsked struct {
+type lgQuestion struct {
 	ToolCallID string `json:"tool_call_id"`
 	Name       string `json:"name"`
 	Kind       string `json:"kind,omitempty"`
 }
 
-func lgAskedOf(e *events.Event) lgAsked { return lgAsked{callID(e), callName(e), e.Kind} }
+func lgQuestionOf(e *events.Event) lgQuestion { return lgQuestion{callID(e), callName(e), e.Kind} }
 
 // lgUsage is the usage of a message. Clients add these numbers up.
 type lgUsage struct {

@@ -2,9 +2,9 @@ package encode
 
 import "streamer/internal/events"
 
-// asksModel reports whether messages of a role are written for the model. The client
+// isPrompt reports whether messages of a role are written for the model. The client
 // has them.
-func asksModel(role string) bool {
+func isPrompt(role string) bool {
 	switch role {
 	case "user", "human", "system", "developer", "tool":
 		return true
@@ -20,7 +20,6 @@ func contentKind(e *events.Event) string {
 	return "text"
 }
 
-// placeOf returns the place of an event.
 func placeOf(e *events.Event) (p events.Place) {
 	if e.Place != nil {
 		p = *e.Place

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"streamer/internal/gateway/respond"
 )
 
 const (
@@ -27,7 +29,6 @@ type access struct {
 	exposed bool
 }
 
-// newAccess returns the rules for the hosts and origins of the options.
 func newAccess(opts Options) (access, error) {
 	a := access{hosts: map[string]bool{"localhost": true}, origins: map[string]bool{}, exposed: opts.Exposed}
 	for _, h := range opts.Hosts {
@@ -51,12 +52,12 @@ func newAccess(opts Options) (access, error) {
 // allowed foreign origin read the answer.
 func (a access) check(w http.ResponseWriter, r *http.Request) error {
 	if !a.hostAllowed(r.Host) {
-		return refuse(http.StatusForbidden, fmt.Sprintf("host %.100q is not allowed (option --http-host)", r.Host))
+		return respond.Refuse(http.StatusForbidden, fmt.Sprintf("host %.100q is not allowed (option --http-host)", r.Host))
 	}
 	w.Header().Add("Vary", "Origin")
 	origins := r.Header.Values("Origin")
 	if len(origins) > 1 {
-		return refuse(http.StatusForbidden, "more than one Origin")
+		return respond.Refuse(http.StatusForbidden, "more than one Origin")
 	}
 	if len(origins) == 1 {
 		return a.checkOrigin(w, r, origins[0])
@@ -66,7 +67,7 @@ func (a access) check(w http.ResponseWriter, r *http.Request) error {
 		switch site := r.Header.Get("Sec-Fetch-Site"); site {
 		case "", "none", "same-origin":
 		default:
-			return refuse(http.StatusForbidden, fmt.Sprintf("requests from other sites are refused (Sec-Fetch-Site: %.40q)", site))
+			return respond.Refuse(http.StatusForbidden, fmt.Sprintf("requests from other sites are refused (Sec-Fetch-Site: %.40q)", site))
 		}
 	}
 	return nil
@@ -85,10 +86,10 @@ func (a access) checkOrigin(w http.ResponseWriter, r *http.Request, origin strin
 	// been checked before.
 	u, err := url.Parse(origin)
 	if err == nil && u.Host != "" && !strings.EqualFold(u.Scheme+"://"+u.Host, origin) {
-		return refuse(http.StatusForbidden, fmt.Sprintf("origin %.100q is malformed: it must be scheme://host or scheme://host:port", origin))
+		return respond.Refuse(http.StatusForbidden, fmt.Sprintf("origin %.100q is malformed: it must be scheme://host or scheme://host:port", origin))
 	}
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !strings.EqualFold(u.Host, r.Host) {
-		return refuse(http.StatusForbidden, fmt.Sprintf("origin %.100q is not allowed (option --http-origin)", origin))
+		return respond.Refuse(http.StatusForbidden, fmt.Sprintf("origin %.100q is not allowed (option --http-origin)", origin))
 	}
 	return nil
 }

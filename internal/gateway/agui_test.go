@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"streamer/internal/gateway/agui"
 	"streamer/internal/inputs"
 )
 
@@ -147,7 +148,7 @@ func TestAGUIRefuses(t *testing.T) {
 			t.Errorf("%s: got %d %s, want 400 with %q", body, resp.StatusCode, got, want)
 		}
 	}
-	if resp, _ := do(t, "POST", url, `{"state":"`+strings.Repeat("x", maxHistory)+`"}`); resp.StatusCode != 413 {
+	if resp, _ := do(t, "POST", url, `{"state":"`+strings.Repeat("x", agui.MaxHistory)+`"}`); resp.StatusCode != 413 {
 		t.Errorf("a large body: got %d, want 413", resp.StatusCode)
 	}
 	if resp, got := do(t, "GET", url+"?last_event_id=4", ""); resp.StatusCode != 400 || !strings.Contains(got, "not possible with protocol ag-ui") {

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"streamer/internal/auth"
+	"streamer/internal/gateway/respond"
 )
 
 const (
@@ -53,7 +54,6 @@ func newCredentials(token string, verify verifier) credentials {
 	return c
 }
 
-// required reports whether clients must authenticate.
 func (c *credentials) required() bool { return c.set || c.verify != nil }
 
 // check returns the client that sent a request. It refuses a request without valid
@@ -64,7 +64,7 @@ func (c *credentials) check(w http.ResponseWriter, r *http.Request) (*auth.Ident
 	}
 	switch headers := r.Header.Values("Authorization"); {
 	case len(headers) > 1:
-		return nil, refuse(http.StatusBadRequest, "more than one Authorization")
+		return nil, respond.Refuse(http.StatusBadRequest, "more than one Authorization")
 	case len(headers) == 1 && headers[0] != "":
 		scheme, token, _ := strings.Cut(headers[0], " ")
 		if !strings.EqualFold(scheme, "Bearer") {
@@ -90,7 +90,6 @@ func (c *credentials) bearer(w http.ResponseWriter, r *http.Request, token strin
 	return c.web(w, r, token)
 }
 
-// web returns the bearer of a JSON Web Token.
 func (c *credentials) web(w http.ResponseWriter, r *http.Request, token string) (*auth.Identity, error) {
 	if c.verify == nil {
 		return nil, challenge(w, auth.ErrInvalid.Error())
@@ -103,7 +102,7 @@ func (c *credentials) web(w http.ResponseWriter, r *http.Request, token string) 
 		return nil, challenge(w, err.Error())
 	}
 	w.Header().Set("Retry-After", "10")
-	return nil, refuse(http.StatusServiceUnavailable, auth.ErrUnavailable.Error()+"; try again")
+	return nil, respond.Refuse(http.StatusServiceUnavailable, auth.ErrUnavailable.Error()+"; try again")
 }
 
 // challenge returns the refusal of a request without valid credentials, with the
@@ -114,7 +113,7 @@ func challenge(w http.ResponseWriter, why string) error {
 		header, text = fmt.Sprintf(`%s, error="invalid_token", error_description=%q`, header, strings.ReplaceAll(why, `"`, "'")), why
 	}
 	w.Header().Set("WWW-Authenticate", header)
-	return refuse(http.StatusUnauthorized, text+": send Authorization: Bearer …, or the cookie of POST /v1/login")
+	return respond.Refuse(http.StatusUnauthorized, text+": send Authorization: Bearer …, or the cookie of POST /v1/login")
 }
 
 // matches reports whether a token is the token of the gateway.
@@ -132,13 +131,13 @@ func (g *Gateway) login(w http.ResponseWriter, r *http.Request) error {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxLogin))
 	if err != nil {
-		return refuse(http.StatusBadRequest, "the body cannot be read")
+		return respond.Refuse(http.StatusBadRequest, "the body cannot be read")
 	}
 	var in struct {
 		Token string `json:"token"`
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return refuse(http.StatusBadRequest, `the body is not {"token":"…"}`)
+		return respond.Refuse(http.StatusBadRequest, `the body is not {"token":"…"}`)
 	}
 	id, err := g.credentials.bearer(w, r, in.Token)
 	if err != nil {
@@ -149,7 +148,7 @@ func (g *Gateway) login(w http.ResponseWriter, r *http.Request) error {
 		value = in.Token
 	}
 	if len(value) > maxCookie {
-		return refuse(http.StatusBadRequest, fmt.Sprintf("the token has more than %d bytes, which is too long for a cookie", maxCookie))
+		return respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the token has more than %d bytes, which is too long for a cookie", maxCookie))
 	}
 	http.SetCookie(w, &http.Cookie{
 		Name: nameOfCookie(r), Value: value, Path: "/", Expires: id.Expires,
@@ -164,7 +163,6 @@ func secure(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
-// nameOfCookie returns the name of the cookie on the connection of a request.
 func nameOfCookie(r *http.Request) string {
 	if secure(r) {
 		return secureCookieName

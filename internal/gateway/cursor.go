@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"streamer/internal/encode"
+	"streamer/internal/gateway/respond"
 )
 
 // Headers of a 410 answer.
@@ -29,7 +30,7 @@ func (g *Gateway) opening(w http.ResponseWriter, r *http.Request, sel *selection
 		return encode.Opening{}, fmt.Errorf("gateway: bounds of the event log: %w", err)
 	}
 	if from > last {
-		return encode.Opening{}, refuse(http.StatusBadRequest, fmt.Sprintf("the log ends at %d, before the cursor %d: it is the cursor of another log", last, from))
+		return encode.Opening{}, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the log ends at %d, before the cursor %d: it is the cursor of another log", last, from))
 	}
 	if from >= first {
 		err = g.checkOwner(ctx, sel, from)
@@ -51,7 +52,7 @@ func (g *Gateway) checkOwner(ctx context.Context, sel *selection, from uint64) e
 		return fmt.Errorf("gateway: cursor %d: %w", from, err)
 	}
 	if token != "" && !sel.has(token) {
-		return refuse(http.StatusBadRequest, fmt.Sprintf("the cursor %d is an event of another session", from))
+		return respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the cursor %d is an event of another session", from))
 	}
 	return nil
 }
@@ -74,7 +75,7 @@ func (g *Gateway) checkGone(ctx context.Context, w http.ResponseWriter, sel *sel
 	_, retention := g.store.Retention()
 	w.Header().Set(headerFirst, strconv.FormatUint(first, 10))
 	w.Header().Set(headerRetention, strconv.FormatInt(int64(retention.Seconds()), 10))
-	return refuse(http.StatusGone, fmt.Sprintf("events after %d are not stored any more: the log begins at %d; connect without a cursor to read what is left", from, first))
+	return respond.Refuse(http.StatusGone, fmt.Sprintf("events after %d are not stored any more: the log begins at %d; connect without a cursor to read what is left", from, first))
 }
 
 // parseCursor returns the sequence of the last event that the client has, 0 for
@@ -90,7 +91,7 @@ func parseCursor(r *http.Request) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
-		return 0, refuse(http.StatusBadRequest, fmt.Sprintf("the cursor %.40q is not the id of an event", s))
+		return 0, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the cursor %.40q is not the id of an event", s))
 	}
 	return n, nil
 }

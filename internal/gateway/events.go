@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"streamer/internal/encode"
 	"streamer/internal/events"
+	"streamer/internal/gateway/respond"
 )
 
 const (
@@ -28,13 +28,13 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	p, err := encode.Find(query.Get("protocol"))
 	if err != nil {
-		return refuse(http.StatusBadRequest, err.Error())
+		return respond.Refuse(http.StatusBadRequest, err.Error())
 	}
 	if p.ByRun {
 		return g.serveTurn(w, r, p, nil)
 	}
 	if p.Whole && query.Has("types") {
-		return refuse(http.StatusBadRequest, "types is not possible with protocol "+p.Name)
+		return respond.Refuse(http.StatusBadRequest, "types is not possible with protocol "+p.Name)
 	}
 	session, token, err := sessionOf(r)
 	if err != nil {
@@ -86,7 +86,7 @@ func (g *Gateway) serveStream(w http.ResponseWriter, r *http.Request, req reques
 	if err := g.streams.add(s, end); err != nil {
 		done()
 		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5)))
-		return refuse(http.StatusServiceUnavailable, unavailableText(err, "streams", g.opts.MaxClients))
+		return respond.Refuse(http.StatusServiceUnavailable, unavailableText(err, "streams", g.opts.MaxClients))
 	}
 	done = func() {
 		g.streams.remove(s)
@@ -94,8 +94,8 @@ func (g *Gateway) serveStream(w http.ResponseWriter, r *http.Request, req reques
 		leave()
 	}
 	s.setHeader(w.Header(), &req)
-	if c := takeOver(w, r, g.reused.Load() != nil, &g.counts.sent); c != nil {
-		s.out = c
+	if c := takeOver(w, r, g.server.Load() != nil, &g.counts.sent); c != nil {
+		s.body = c
 		s.conn.Store(c)
 		go func() { // Run waits until the stream is removed
 			defer done()
@@ -120,9 +120,8 @@ func streamContext(expires time.Time) (ctx context.Context, end context.CancelCa
 	return ctx, end, func() { end(nil); free() }
 }
 
-// serveResponse serves a stream as a response of net/http.
 func (g *Gateway) serveResponse(ctx context.Context, s *stream, w http.ResponseWriter, r *http.Request, req *request) {
-	s.out = newResponse(w, &g.counts.sent)
+	s.body = newResponse(w, &g.counts.sent)
 	if r.Method == http.MethodHead {
 		return
 	}
@@ -145,13 +144,6 @@ func (g *Gateway) serveConnection(ctx context.Context, s *stream, c *connection,
 	}()
 	c.watch(func() { s.end(errDisconnected) })
 	orderly = s.serve(ctx, req)
-}
-
-// reuse returns a connection to the server for the next request, and reports whether
-// the server accepts it.
-func (g *Gateway) reuse(c net.Conn) bool {
-	l := g.reused.Load()
-	return l != nil && !g.streams.draining() && l.give(c)
 }
 
 // unavailableText returns the reason why another stream or body is not accepted.
@@ -179,7 +171,7 @@ func parseTypes(list string) (map[events.Type]bool, error) {
 	}
 	names := strings.Split(list, ",")
 	if len(names) > maxTypes {
-		return nil, refuse(http.StatusBadRequest, fmt.Sprintf("types has more than %d names", maxTypes))
+		return nil, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("types has more than %d names", maxTypes))
 	}
 	var known []string
 	for _, t := range events.Types() {
@@ -189,7 +181,7 @@ func parseTypes(list string) (map[events.Type]bool, error) {
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		if !slices.Contains(known, name) {
-			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("types has %.40q, which is not an event type; the types are %s",
+			return nil, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("types has %.40q, which is not an event type; the types are %s",
 				name, strings.Join(known, ", ")))
 		}
 		types[events.Type(name)] = true

@@ -53,9 +53,9 @@ type Gateway struct {
 	streams      streams
 	ingests      streams // requests whose bodies are stored as they arrive
 	counts       counts
-	reused       atomic.Pointer[reused] // nil before Run
-	outageLogged atomic.Int64           // time of the last log message about unavailable logs, Unix nanoseconds
-	buffers      sync.Pool              // *[]byte with frames to be written
+	server       atomic.Pointer[http.Server] // nil before Run
+	outageLogged atomic.Int64                // time of the last log message about unavailable logs, Unix nanoseconds
+	buffers      sync.Pool                   // *[]byte with frames to be written
 	recent       recent
 }
 

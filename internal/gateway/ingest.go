@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"streamer/internal/events"
+	"streamer/internal/gateway/respond"
 	"streamer/internal/inputs"
 )
 
@@ -37,19 +38,18 @@ func (g *Gateway) ingest(kind inputs.Kind) handler {
 			session: session, token: token, kind: kind, msgID: msgID, header: header,
 			retryable: r.Header.Get("Idempotency-Key") != "", strict: r.URL.Query().Has("strict"),
 		}
-		if streamed(kind) && (r.ContentLength < 0 || r.ContentLength > int64(g.opts.MaxBody)) {
+		if canStream(kind) && (r.ContentLength < 0 || r.ContentLength > int64(g.opts.MaxBody)) {
 			return g.ingestStream(w, r, in)
 		}
 		return g.ingestOne(w, r, in)
 	}
 }
 
-// streamed reports whether a body of a kind can be stored as it arrives.
-func streamed(kind inputs.Kind) bool {
+// canStream reports whether a body of a kind can be stored as it arrives.
+func canStream(kind inputs.Kind) bool {
 	return kind == inputs.Delta || kind == inputs.Result || kind == inputs.Progress
 }
 
-// ingestOne stores a body as one input.
 func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestion) error {
 	body, err := g.readBody(w, r)
 	if err != nil {
@@ -64,7 +64,7 @@ func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestio
 			whole = append(slices.Clip(body), "\n\n"...)
 		}
 		if fault := g.opts.Trial()(in.header.Get(inputs.HeaderFormat), whole); fault != nil {
-			return refuse(http.StatusBadRequest, fault.Reason.Text)
+			return respond.Refuse(http.StatusBadRequest, fault.Reason.Text)
 		}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
@@ -73,7 +73,7 @@ func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestio
 	if err != nil {
 		return g.publishError(w, in.session, in.kind, err)
 	}
-	reply(w, http.StatusAccepted, struct {
+	respond.JSON(w, http.StatusAccepted, struct {
 		Session  string `json:"session"`
 		Seq      uint64 `json:"seq"`
 		Accepted bool   `json:"accepted,omitempty"`
@@ -81,7 +81,6 @@ func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestio
 	return nil
 }
 
-// publishError returns the answer for an input that the store did not accept.
 func (g *Gateway) publishError(w http.ResponseWriter, session string, kind inputs.Kind, err error) error {
 	if errors.Is(err, inputs.ErrTooLarge) {
 		return tooLarge(g.opts.MaxBody)
@@ -89,30 +88,28 @@ func (g *Gateway) publishError(w http.ResponseWriter, session string, kind input
 	g.log.Error().Err(err).Str("session", session).Str("kind", string(kind)).Msg("input not stored")
 	if errors.Is(err, inputs.ErrFull) {
 		w.Header().Set("Retry-After", "30")
-		return refuse(http.StatusServiceUnavailable, "the input is not stored: the input log is full; it accepts inputs again when old ones expire, or with a larger --max-bytes")
+		return respond.Refuse(http.StatusServiceUnavailable, "the input is not stored: the input log is full; it accepts inputs again when old ones expire, or with a larger --max-bytes")
 	}
 	w.Header().Set("Retry-After", "2")
 	if errors.Is(err, ErrNotOpen) {
-		return refuse(http.StatusServiceUnavailable, "the input is not stored: partitions are still being taken over; /readyz reports when inputs are accepted")
+		return respond.Refuse(http.StatusServiceUnavailable, "the input is not stored: partitions are still being taken over; /readyz reports when inputs are accepted")
 	}
-	return refuse(http.StatusServiceUnavailable, "it is unknown whether the input is stored; send it again with the same Idempotency-Key")
+	return respond.Refuse(http.StatusServiceUnavailable, "it is unknown whether the input is stored; send it again with the same Idempotency-Key")
 }
 
-// sessionOf returns the session in the path and its token.
 func sessionOf(r *http.Request) (session, token string, err error) {
 	session = r.PathValue("session")
 	token, err = tokenOf(session)
 	return session, token, err
 }
 
-// tokenOf returns the token of a session.
 func tokenOf(session string) (string, error) {
 	if !utf8.ValidString(session) {
-		return "", refuse(http.StatusBadRequest, fmt.Sprintf("session %q is not UTF-8", session))
+		return "", respond.Refuse(http.StatusBadRequest, fmt.Sprintf("session %q is not UTF-8", session))
 	}
 	token, err := events.Token(session)
 	if err != nil {
-		return "", refuse(http.StatusBadRequest, err.Error())
+		return "", respond.Refuse(http.StatusBadRequest, err.Error())
 	}
 	return token, nil
 }
@@ -125,7 +122,7 @@ func messageID(r *http.Request, token string, kind inputs.Kind) (string, error) 
 		key = rand.Text()
 	}
 	if len(key) > maxHeaderValue || !printable(key) {
-		return "", refuse(http.StatusBadRequest, fmt.Sprintf("Idempotency-Key is not 1 to %d printable ASCII characters", maxHeaderValue))
+		return "", respond.Refuse(http.StatusBadRequest, fmt.Sprintf("Idempotency-Key is not 1 to %d printable ASCII characters", maxHeaderValue))
 	}
 	return token + ":" + string(kind) + ":" + key, nil
 }
@@ -140,14 +137,13 @@ func forwardedHeaders(r *http.Request) (inputs.Header, error) {
 			continue
 		}
 		if len(v) > maxHeaderValue || !printable(v) {
-			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("%s is not 1 to %d printable ASCII characters", name, maxHeaderValue))
+			return nil, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("%s is not 1 to %d printable ASCII characters", name, maxHeaderValue))
 		}
 		header[name] = []string{v}
 	}
 	return header, nil
 }
 
-// printable reports whether s is printable ASCII.
 func printable(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -157,7 +153,6 @@ func printable(s string) bool {
 	return true
 }
 
-// readBody returns the body of an input.
 func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > int64(g.opts.MaxBody) {
 		return nil, tooLarge(g.opts.MaxBody)
@@ -167,14 +162,13 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 		return nil, tooLarge(g.opts.MaxBody)
 	}
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "the body is incomplete")
+		return nil, respond.Refuse(http.StatusBadRequest, "the body is incomplete")
 	}
 	return body, nil
 }
 
-// tooLarge returns the refusal of a body above the limit.
 func tooLarge(limit int) error {
-	return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes; split it into several requests", limit))
+	return respond.Refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes; split it into several requests", limit))
 }
 
 // checkBody refuses a body that Options.Check does not accept. It returns the body
@@ -185,13 +179,13 @@ func (g *Gateway) checkBody(kind inputs.Kind, body []byte) ([]byte, error) {
 		if kind == inputs.Interrupt || kind == inputs.End {
 			return []byte("{}"), nil
 		}
-		return nil, refuse(http.StatusBadRequest, "the body is empty")
+		return nil, respond.Refuse(http.StatusBadRequest, "the body is empty")
 	}
 	if g.opts.Check == nil {
 		return body, nil
 	}
 	if err := g.opts.Check(kind, body); err != nil {
-		return nil, refuse(http.StatusBadRequest, err.Error())
+		return nil, respond.Refuse(http.StatusBadRequest, err.Error())
 	}
 	return body, nil
 }

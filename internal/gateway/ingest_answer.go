@@ -6,10 +6,11 @@ import (
 	"net/http"
 
 	"streamer/internal/events"
+	"streamer/internal/gateway/respond"
 )
 
-// ingested is the answer to a body that was stored as it arrived.
-type ingested struct {
+// ingestAnswer is the answer to a body that was stored as it arrived.
+type ingestAnswer struct {
 	Session string `json:"session"`
 	Seq     uint64 `json:"seq,omitempty"` // of the last input
 	Inputs  int    `json:"inputs"`        // that were stored
@@ -26,7 +27,7 @@ type ingested struct {
 // answer sends the counts of a body, and why it was not stored to its end if there
 // is an error.
 func (in *ingestion) answer(w http.ResponseWriter, r *http.Request, failed error) {
-	a := ingested{Session: in.session, Seq: in.seq, Inputs: in.inputs, Refused: in.refused, Complete: true}
+	a := ingestAnswer{Session: in.session, Seq: in.seq, Inputs: in.inputs, Refused: in.refused, Complete: true}
 	why := events.Rejections{}
 	switch {
 	case errors.Is(failed, errIncomplete): // the client has disconnected
@@ -39,16 +40,16 @@ func (in *ingestion) answer(w http.ResponseWriter, r *http.Request, failed error
 	status := http.StatusAccepted
 	switch {
 	case failed != nil:
-		var ref *refusal
+		var ref *respond.Refusal
 		if !errors.As(failed, &ref) {
 			failed = in.g.publishError(w, in.session, in.kind, failed)
 			errors.As(failed, &ref)
 		}
-		status, a.Error = ref.status, ref.text
+		status, a.Error = ref.Status, ref.Text
 	case in.inputs == 0 && in.refused == 0:
 		status, a.Error = http.StatusBadRequest, "the body is empty"
 	case in.inputs == 0:
 		status, a.Error = http.StatusBadRequest, "no input of the body can be used: see rejections"
 	}
-	reply(w, status, a)
+	respond.JSON(w, status, a)
 }

@@ -9,12 +9,13 @@ import (
 	"net/http"
 	"time"
 
+	"streamer/internal/gateway/respond"
 	"streamer/internal/inputs"
 )
 
-// arrival reads a request body that arrives over a long time. Each read has a
+// slowBody reads a request body that arrives over a long time. Each read has a
 // deadline, and the end of the context ends a read that waits.
-type arrival struct {
+type slowBody struct {
 	body  io.Reader
 	rc    *http.ResponseController
 	idle  time.Duration
@@ -23,14 +24,14 @@ type arrival struct {
 	err   error // of the first read that failed: each later one returns it
 }
 
-func newArrival(ctx context.Context, body io.Reader, rc *http.ResponseController, idle time.Duration) *arrival {
-	a := &arrival{body: body, rc: rc, idle: idle, cause: func() error { return context.Cause(ctx) }}
+func newSlowBody(ctx context.Context, body io.Reader, rc *http.ResponseController, idle time.Duration) *slowBody {
+	a := &slowBody{body: body, rc: rc, idle: idle, cause: func() error { return context.Cause(ctx) }}
 	a.stop = context.AfterFunc(ctx, func() { _ = rc.SetReadDeadline(time.Unix(1, 0)) })
 	return a
 }
 
 // Read reads bytes of the body.
-func (a *arrival) Read(b []byte) (n int, err error) {
+func (a *slowBody) Read(b []byte) (n int, err error) {
 	if a.err != nil {
 		return 0, a.err
 	}
@@ -46,13 +47,13 @@ func (a *arrival) Read(b []byte) (n int, err error) {
 // values cuts a body into its JSON values.
 type values struct {
 	dec   *json.Decoder
-	limit bounded
+	limit limitedReader
 	n     int
 }
 
 // newValues returns the JSON values of a body, which have at most limit bytes.
 func newValues(body io.Reader, limit int) *values {
-	v := &values{limit: bounded{body: body, max: limit}}
+	v := &values{limit: limitedReader{body: body, max: limit}}
 	v.dec = json.NewDecoder(&v.limit)
 	return v
 }
@@ -64,7 +65,7 @@ func (v *values) Next() (inputs.Piece, error) {
 	var value json.RawMessage
 	err := v.dec.Decode(&value)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return inputs.Piece{}, refuse(http.StatusBadRequest, fmt.Sprintf("value %d is not JSON: %s", v.n, syntax))
+		return inputs.Piece{}, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("value %d is not JSON: %s", v.n, syntax))
 	}
 	if err == nil && len(value) > v.limit.max {
 		err = &inputs.LengthError{Limit: v.limit.max}
@@ -75,15 +76,15 @@ func (v *values) Next() (inputs.Piece, error) {
 // Binary returns false.
 func (v *values) Binary() bool { return false }
 
-// bounded reads at most left bytes of a body.
-type bounded struct {
+// limitedReader reads at most left bytes of a body.
+type limitedReader struct {
 	body io.Reader
 	max  int
 	left int
 }
 
 // Read reads bytes of the body.
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *limitedReader) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, &inputs.LengthError{Limit: b.max}
 	}

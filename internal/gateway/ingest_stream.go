@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/gateway/respond"
 	"streamer/internal/inputs"
 )
 
@@ -58,7 +59,7 @@ func (g *Gateway) ingestStream(w http.ResponseWriter, r *http.Request, in *inges
 	defer end(nil)
 	if err := g.ingests.add(in, end); err != nil {
 		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5)))
-		return refuse(http.StatusServiceUnavailable, unavailableText(err, "bodies", g.opts.MaxIngests))
+		return respond.Refuse(http.StatusServiceUnavailable, unavailableText(err, "bodies", g.opts.MaxIngests))
 	}
 	defer g.ingests.remove(in)
 	tracking, err := g.store.Track(ctx, in.token)
@@ -71,7 +72,7 @@ func (g *Gateway) ingestStream(w http.ResponseWriter, r *http.Request, in *inges
 		in.trial = g.opts.Trial()
 	}
 	rc := http.NewResponseController(w)
-	body := newArrival(ctx, r.Body, rc, g.opts.IngestIdle)
+	body := newSlowBody(ctx, r.Body, rc, g.opts.IngestIdle)
 	defer body.stop()
 	failed := in.storeAll(ctx, in.splitter(body))
 	_ = rc.SetWriteDeadline(time.Now().Add(g.opts.StoreTimeout + g.opts.WriteTimeout))
@@ -85,8 +86,7 @@ type pieces interface {
 	Binary() bool
 }
 
-// splitter returns the inputs of a body.
-func (in *ingestion) splitter(body *arrival) pieces {
+func (in *ingestion) splitter(body *slowBody) pieces {
 	if in.kind == inputs.Delta {
 		return inputs.NewSplitter(body, in.g.opts.MaxBody)
 	}
@@ -105,7 +105,7 @@ func (in *ingestion) storeAll(ctx context.Context, body pieces) error {
 			return in.bodyError(ctx, err)
 		}
 		if body.Binary() && in.retryable {
-			return refuse(http.StatusBadRequest, "Idempotency-Key is not possible with a binary body that is stored as it arrives: the cuts between its inputs are not the same each time")
+			return respond.Refuse(http.StatusBadRequest, "Idempotency-Key is not possible with a binary body that is stored as it arrives: the cuts between its inputs are not the same each time")
 		}
 		if err := in.store(ctx, p, n); err != nil {
 			return err
@@ -113,13 +113,12 @@ func (in *ingestion) storeAll(ctx context.Context, body pieces) error {
 	}
 }
 
-// store checks and stores one input.
 func (in *ingestion) store(ctx context.Context, p inputs.Piece, n int) error {
 	if fault := in.check(p); fault != nil {
 		in.refused++
 		in.faults.Add(fault.Reason, fault.Offset.Bytes(), p.Line)
 		if in.strict {
-			return refuse(http.StatusBadRequest, fmt.Sprintf("line %d: %s", p.Line, fault.Reason.Text))
+			return respond.Refuse(http.StatusBadRequest, fmt.Sprintf("line %d: %s", p.Line, fault.Reason.Text))
 		}
 		return nil
 	}
@@ -155,23 +154,23 @@ func (in *ingestion) check(p inputs.Piece) *events.Event {
 }
 
 // errIncomplete ends a body of which the client did not send the end.
-var errIncomplete = refuse(http.StatusBadRequest, "the body is incomplete; what follows its last complete input is not stored")
+var errIncomplete = respond.Refuse(http.StatusBadRequest, "the body is incomplete; what follows its last complete input is not stored")
 
 // bodyError returns the error for a body that cannot be read to its end.
 func (in *ingestion) bodyError(ctx context.Context, err error) error {
-	_, refused := errors.AsType[*refusal](err)
+	_, refused := errors.AsType[*respond.Refusal](err)
 	_, long := errors.AsType[*inputs.LengthError](err)
 	switch {
 	case errors.Is(context.Cause(ctx), errShutdown):
-		return refuse(http.StatusServiceUnavailable, "the server is shutting down; the rest of the body is not stored")
+		return respond.Refuse(http.StatusServiceUnavailable, "the server is shutting down; the rest of the body is not stored")
 	case errors.Is(context.Cause(ctx), errExpired):
-		return refuse(http.StatusUnauthorized, "the token has expired; the rest of the body is not stored")
+		return respond.Refuse(http.StatusUnauthorized, "the token has expired; the rest of the body is not stored")
 	case refused:
 		return err
 	case long:
 		return tooLarge(in.g.opts.MaxBody)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return refuse(http.StatusRequestTimeout, fmt.Sprintf("no data arrived for %s; the rest of the body is not stored", in.g.opts.IngestIdle))
+		return respond.Refuse(http.StatusRequestTimeout, fmt.Sprintf("no data arrived for %s; the rest of the body is not stored", in.g.opts.IngestIdle))
 	}
 	return errIncomplete
 }

@@ -19,7 +19,7 @@ import (
 func trial() func(string, []byte) *events.Event { return new(session.Trial).Delta }
 
 // send sends a body without a length, and returns the status and the answer.
-func send(t *testing.T, method, url, body string, headers ...string) (int, ingested) {
+func send(t *testing.T, method, url, body string, headers ...string) (int, ingestAnswer) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, io.MultiReader(strings.NewReader(body)))
 	if err != nil {
@@ -34,7 +34,7 @@ func send(t *testing.T, method, url, body string, headers ...string) (int, inges
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var a ingested
+	var a ingestAnswer
 	if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
 		t.Fatal(err)
 	}

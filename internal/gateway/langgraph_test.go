@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"streamer/internal/gateway/langgraph"
 	"streamer/internal/inputs"
 )
 
@@ -129,8 +130,8 @@ func TestRefusedRuns(t *testing.T) {
 		{"POST", "/stream/events", `{"channels":[]}`, 400, "channels is empty"},
 		{"POST", "/stream/events", `{"channels":["messages"],"since":-1}`, 400, "not a filter"},
 		{"POST", "/stream/events", `{"channels":["messages"],"since":900}`, 400, "another log"},
-		{"POST", "/stream/events", `{"channels":["` + strings.Repeat("x", maxFilter) + `"]}`, 413, "more than"},
-		{"POST", "/stream/events", `{"channels":["m"` + strings.Repeat(`,"m"`, maxPrefixes) + `]}`, 400, "more than"},
+		{"POST", "/stream/events", `{"channels":["` + strings.Repeat("x", langgraph.MaxFilter) + `"]}`, 413, "more than"},
+		{"POST", "/stream/events", `{"channels":["m"` + strings.Repeat(`,"m"`, langgraph.MaxPrefixes) + `]}`, 400, "more than"},
 		{"GET", "/runs?limit=x", "", 400, "limit"},
 		{"PUT", "/state", "", 405, "not allowed"},
 	} {

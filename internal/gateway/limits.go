@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"streamer/internal/gateway/respond"
 )
 
 // quota bounds how many of something each holder has: streams or connections. It
@@ -38,7 +40,6 @@ func (q *quota) take(holder string) bool {
 	return true
 }
 
-// leave removes one from a holder.
 func (q *quota) leave(holder string) {
 	if holder == "" {
 		return
@@ -67,16 +68,14 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) (leave func(), e
 	}, nil
 }
 
-// tooMany returns the refusal of a stream above a limit.
 func tooMany(w http.ResponseWriter, why string) error {
 	w.Header().Set("Retry-After", strconv.Itoa(5+rand.IntN(10)))
-	return refuse(http.StatusTooManyRequests, why+", which is the maximum; close one")
+	return respond.Refuse(http.StatusTooManyRequests, why+", which is the maximum; close one")
 }
 
 // proxies are the networks whose X-Forwarded-For is trusted. Loopback is one.
 type proxies []netip.Prefix
 
-// parseProxies reads addresses and networks.
 func parseProxies(list []string) (proxies, error) {
 	var p proxies
 	for _, s := range list {

@@ -8,6 +8,7 @@ import (
 
 	"streamer/internal/encode"
 	"streamer/internal/events"
+	"streamer/internal/gateway/respond"
 )
 
 const (
@@ -15,13 +16,11 @@ const (
 	maxPattern = 256 // maximum length of a pattern
 )
 
-// selection is the sessions of a stream.
 type selection struct {
 	tokens []string
 	match  func(token string) bool // if not nil, the sessions for which it returns true
 }
 
-// has reports whether the session of a token is selected.
 func (s *selection) has(token string) bool {
 	if s.match != nil {
 		return s.match(token)
@@ -29,14 +28,13 @@ func (s *selection) has(token string) bool {
 	return slices.Contains(s.tokens, token)
 }
 
-// manyEvents streams the events of several sessions on one connection.
 func (g *Gateway) manyEvents(w http.ResponseWriter, r *http.Request) error {
 	sel, err := parseSelection(r)
 	if err != nil {
 		return err
 	}
 	if p := r.URL.Query().Get("protocol"); p != "" && p != encode.OfSessions().Name {
-		return refuse(http.StatusBadRequest, fmt.Sprintf("a stream of several sessions has the protocol %s, not %.40q", encode.OfSessions().Name, p))
+		return respond.Refuse(http.StatusBadRequest, fmt.Sprintf("a stream of several sessions has the protocol %s, not %.40q", encode.OfSessions().Name, p))
 	}
 	types, err := parseTypes(r.URL.Query().Get("types"))
 	if err != nil {
@@ -49,18 +47,17 @@ func (g *Gateway) manyEvents(w http.ResponseWriter, r *http.Request) error {
 	return g.serveStream(w, r, request{proto: encode.OfSessions(), many: sel, types: types, open: open})
 }
 
-// parseSelection reads the sessions that a request names, or its pattern.
 func parseSelection(r *http.Request) (*selection, error) {
 	names, patterns := r.URL.Query()["session"], r.URL.Query()["pattern"]
 	switch {
 	case len(names) > 0 && len(patterns) > 0 || len(patterns) > 1:
-		return nil, refuse(http.StatusBadRequest, "the query has more than one pattern, or a pattern and sessions")
+		return nil, respond.Refuse(http.StatusBadRequest, "the query has more than one pattern, or a pattern and sessions")
 	case len(patterns) == 1 && len(patterns[0]) > maxPattern:
-		return nil, refuse(http.StatusBadRequest, fmt.Sprintf("the pattern is longer than %d bytes", maxPattern))
+		return nil, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the pattern is longer than %d bytes", maxPattern))
 	case len(patterns) == 1:
 		return &selection{match: func(token string) bool { return matches(patterns[0], sessionName(token)) }}, nil
 	case len(names) == 0 || len(names) > maxMany:
-		return nil, refuse(http.StatusBadRequest, fmt.Sprintf("the query has %d sessions; it needs 1 to %d (session=a&session=b), or a pattern (pattern=support-*)", len(names), maxMany))
+		return nil, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the query has %d sessions; it needs 1 to %d (session=a&session=b), or a pattern (pattern=support-*)", len(names), maxMany))
 	}
 	sel := &selection{}
 	for _, name := range names {

@@ -32,7 +32,6 @@ func Number[T int | int64 | uint64 | float64](name, help string, n T) Metric {
 	return Metric{name, help, []Sample{{Number: float64(n)}}}
 }
 
-// counts are the gateway's own counters.
 type counts struct {
 	slow    atomic.Uint64      // disconnected slow clients
 	sent    atomic.Uint64      // bytes of event streams
@@ -41,7 +40,6 @@ type counts struct {
 	answers [600]atomic.Uint64 // answers by status
 }
 
-// countStatus counts an answer.
 func (c *counts) countStatus(status int) {
 	if status > 0 && status < len(c.answers) { // 0 if the client disconnected before the answer
 		c.answers[status].Add(1)
@@ -75,7 +73,6 @@ func (g *Gateway) serveMetrics(r *prometheus.Registry) handler {
 	}
 }
 
-// otherMetrics returns the metrics of Options.Metrics.
 func (g *Gateway) otherMetrics() []Metric {
 	if g.opts.Metrics == nil {
 		return nil
@@ -85,7 +82,6 @@ func (g *Gateway) otherMetrics() []Metric {
 	return g.opts.Metrics(ctx)
 }
 
-// ownMetrics returns the gateway's own metrics.
 func (g *Gateway) ownMetrics() []Metric {
 	answers := Metric{Name: "streamer_http_requests_total", Help: "HTTP requests answered, by status; an event stream counts when it ends."}
 	for status := range g.counts.answers {

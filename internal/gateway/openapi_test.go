@@ -17,6 +17,8 @@ import (
 	"streamer/internal/auth"
 	"streamer/internal/encode"
 	"streamer/internal/events"
+	"streamer/internal/gateway/agui"
+	"streamer/internal/gateway/langgraph"
 	"streamer/internal/inputs"
 	"streamer/internal/repair"
 
@@ -276,7 +278,7 @@ func (a *answers) faulty() {
 	defer stopBare()
 	a.request("GET", bare+"/", http.NoBody)
 	for path, size := range map[string]int{
-		"/v1/ag-ui/s": maxHistory + 1, thread + "/stream/events": maxFilter + 1, "/v1/repair": 101, "/v1/sessions/s/interrupt": 101, "/v1/sessions/s/end": 101,
+		"/v1/ag-ui/s": agui.MaxHistory + 1, thread + "/stream/events": langgraph.MaxFilter + 1, "/v1/repair": 101, "/v1/sessions/s/interrupt": 101, "/v1/sessions/s/end": 101,
 	} {
 		a.request("POST", url+path, strings.NewReader(strings.Repeat(" ", size)))
 	}

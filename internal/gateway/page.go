@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -9,49 +10,30 @@ import (
 	"net/http"
 	"path"
 	"strings"
-	"sync"
 	"time"
 
-	"streamer/internal/pack"
+	"streamer/internal/gateway/respond"
 )
 
 // pagePolicy restricts the page to this server.
 const pagePolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
-// asset is a file of the page in memory.
 type asset struct {
-	contentType string
-	plain       variant
-	packed      func() []variant // the compressed forms, the preferred first; made when first needed
+	contentType  string
+	plain, gzip  []byte // gzip is nil if it is not smaller
+	etag, zipped string // ETags of the two forms
 }
 
-// variant is one form of an asset.
-type variant struct {
-	encoding string // the value of Content-Encoding
-	etag     string // differs between the forms
-	data     []byte
-}
-
-// newAsset returns the file of the given name.
 func newAsset(name string, data []byte) asset {
-	return asset{
-		contentType: contentType(name),
-		plain:       newVariant("", data),
-		packed: sync.OnceValue(func() (packed []variant) {
-			forms, err := pack.Forms(name, data)
-			if err != nil {
-				return nil // writing to memory does not fail
-			}
-			for _, f := range forms {
-				packed = append(packed, newVariant(f.Encoding, f.Data))
-			}
-			return packed
-		}),
+	a := asset{contentType: contentType(name), plain: data, etag: etagOf(data)}
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	_, _ = z.Write(data) // a buffer takes everything
+	_ = z.Close()
+	if zipped.Len() < len(data) {
+		a.gzip, a.zipped = zipped.Bytes(), etagOf(zipped.Bytes())
 	}
-}
-
-func newVariant(encoding string, data []byte) variant {
-	return variant{encoding, etagOf(data), data}
+	return a
 }
 
 // readPage reads all files of the page. No request path is ever resolved in a file
@@ -82,7 +64,6 @@ func readPage(page fs.FS) (map[string]asset, error) {
 	return assets, nil
 }
 
-// etagOf returns the ETag of a content.
 func etagOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return `"` + hex.EncodeToString(sum[:12]) + `"`
@@ -110,11 +91,10 @@ func contentType(name string) string {
 	return "application/octet-stream"
 }
 
-// serveAsset serves a file of the page.
 func (g *Gateway) serveAsset(w http.ResponseWriter, r *http.Request) error {
 	a, ok := g.page[r.URL.Path]
 	if !ok {
-		return refuse(http.StatusNotFound, fmt.Sprintf("not found: %s", strings.ToValidUTF8(r.URL.Path, "?")))
+		return respond.Refuse(http.StatusNotFound, fmt.Sprintf("not found: %s", strings.ToValidUTF8(r.URL.Path, "?")))
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		refuseMethod(w, r, "GET, HEAD", "GET")
@@ -127,36 +107,25 @@ func (g *Gateway) serveAsset(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
 	h.Set("Cache-Control", "no-cache")
-	form := a.plain
-	if packed := a.packed(); len(packed) > 0 {
+	data, etag := a.plain, a.etag
+	if a.gzip != nil {
 		h.Add("Vary", "Accept-Encoding")
-		form = preferred(packed, a.plain, r.Header.Values("Accept-Encoding"))
+		if acceptsGzip(r.Header.Values("Accept-Encoding")) {
+			h.Set("Content-Encoding", "gzip")
+			data, etag = a.gzip, a.zipped
+		}
 	}
-	if form.encoding != "" {
-		h.Set("Content-Encoding", form.encoding)
-	}
-	h.Set("ETag", form.etag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(form.data))
+	h.Set("ETag", etag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 	return nil
 }
 
-// preferred returns the first form whose encoding the values of Accept-Encoding name;
-// the plain one if there is none.
-func preferred(packed []variant, plain variant, values []string) variant {
-	for _, form := range packed {
-		if accepts(form.encoding, values) {
-			return form
-		}
-	}
-	return plain
-}
-
-// accepts reports whether the values of Accept-Encoding name the encoding, with a
-// weight above zero.
-func accepts(encoding string, values []string) bool {
+// acceptsGzip reports whether the values of Accept-Encoding name gzip with a weight
+// above zero.
+func acceptsGzip(values []string) bool {
 	for coding := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		name, weight, _ := strings.Cut(coding, ";")
-		if !strings.EqualFold(strings.TrimSpace(name), encoding) {
+		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
 			continue
 		}
 		q, found := strings.CutPrefix(strings.ReplaceAll(strings.ToLower(weight), " ", ""), "q=")

@@ -14,6 +14,7 @@ import (
 
 	"streamer/internal/auth"
 	"streamer/internal/events"
+	"streamer/internal/gateway/respond"
 )
 
 const (
@@ -28,7 +29,7 @@ func (g *Gateway) sessions(w http.ResponseWriter, r *http.Request) error {
 	if s := r.URL.Query().Get("limit"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > maxSessions {
-			return refuse(http.StatusBadRequest, fmt.Sprintf("limit is not a number from 1 to %d", maxSessions))
+			return respond.Refuse(http.StatusBadRequest, fmt.Sprintf("limit is not a number from 1 to %d", maxSessions))
 		}
 		limit = n
 	}
@@ -53,7 +54,7 @@ func (g *Gateway) sessions(w http.ResponseWriter, r *http.Request) error {
 	for _, s := range found[:min(limit, len(found))] {
 		list = append(list, row{s.Session, events.At(s.Last), s.Open})
 	}
-	reply(w, http.StatusOK, list)
+	respond.JSON(w, http.StatusOK, list)
 	return nil
 }
 
@@ -61,7 +62,7 @@ func (g *Gateway) sessions(w http.ResponseWriter, r *http.Request) error {
 func (g *Gateway) event(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
-	e, err := g.stored(ctx, r)
+	e, err := g.namedEvent(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -75,11 +76,11 @@ func (g *Gateway) event(w http.ResponseWriter, r *http.Request) error {
 func (g *Gateway) part(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("part")
 	if name != "args" && name != "result" {
-		return refuse(http.StatusNotFound, fmt.Sprintf("unknown part %q: an event has args and result", name))
+		return respond.Refuse(http.StatusNotFound, fmt.Sprintf("unknown part %q: an event has args and result", name))
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
-	e, err := g.stored(ctx, r)
+	e, err := g.namedEvent(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (g *Gateway) part(w http.ResponseWriter, r *http.Request) error {
 		ResultRef *events.Ref     `json:"tool_result_ref"`
 	}
 	if err := json.Unmarshal(e.Data, &in); err != nil {
-		return refuse(http.StatusNotFound, fmt.Sprintf("event %d is not a JSON object", e.Seq))
+		return respond.Refuse(http.StatusNotFound, fmt.Sprintf("event %d is not a JSON object", e.Seq))
 	}
 	contentType, ref, value := "application/json", in.ResultRef, []byte(in.Result)
 	if name == "args" {
@@ -103,13 +104,13 @@ func (g *Gateway) part(w http.ResponseWriter, r *http.Request) error {
 	case ref != nil:
 		value, err = g.store.Blob(ctx, *ref)
 		if errors.Is(err, events.ErrNotFound) {
-			return refuse(http.StatusGone, fmt.Sprintf("the %s of event %d is not stored any more", name, e.Seq))
+			return respond.Refuse(http.StatusGone, fmt.Sprintf("the %s of event %d is not stored any more", name, e.Seq))
 		}
 		if err != nil {
 			return fmt.Errorf("gateway: %s of event %d: %w", name, e.Seq, err)
 		}
 	case value == nil:
-		return refuse(http.StatusNotFound, fmt.Sprintf("event %d (%s) has no %s", e.Seq, e.Type, name))
+		return respond.Refuse(http.StatusNotFound, fmt.Sprintf("event %d (%s) has no %s", e.Seq, e.Type, name))
 	}
 	g.serveValue(w, r, contentType, fmt.Sprintf(`"%d-%s"`, e.Seq, name), value)
 	return nil
@@ -125,15 +126,15 @@ func (g *Gateway) description(contentType string, text []byte) handler {
 	}
 }
 
-// stored returns the event that a request names.
-func (g *Gateway) stored(ctx context.Context, r *http.Request) (events.Record, error) {
+// namedEvent returns the event that a request names.
+func (g *Gateway) namedEvent(ctx context.Context, r *http.Request) (events.Record, error) {
 	_, token, err := sessionOf(r)
 	if err != nil {
 		return events.Record{}, err
 	}
 	seq, err := strconv.ParseUint(r.PathValue("seq"), 10, 64)
 	if err != nil || seq == 0 {
-		return events.Record{}, refuse(http.StatusBadRequest, "the sequence is not a positive number")
+		return events.Record{}, respond.Refuse(http.StatusBadRequest, "the sequence is not a positive number")
 	}
 	e, err := g.store.Event(ctx, token, seq)
 	if err != nil {

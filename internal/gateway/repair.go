@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"streamer/internal/auth"
+	"streamer/internal/gateway/respond"
 	"streamer/internal/repair"
 )
 
@@ -38,7 +39,7 @@ func (g *Gateway) repair(w http.ResponseWriter, r *http.Request) error {
 		return refusalOf(w, service.TooLarge())
 	}
 	if err != nil {
-		return refuse(http.StatusBadRequest, "the body is incomplete")
+		return respond.Refuse(http.StatusBadRequest, "the body is incomplete")
 	}
 	answer, err := service.Answer(r.Context(), body, func(session string) error { return permitOne(r, auth.Watch, session) })
 	if err != nil {
@@ -65,7 +66,6 @@ func readSized(w http.ResponseWriter, r *http.Request, size int) ([]byte, error)
 	return io.ReadAll(http.MaxBytesReader(w, r.Body, int64(size)))
 }
 
-// refusalOf converts a refusal of the repair service.
 func refusalOf(w http.ResponseWriter, err error) error {
 	ref, ok := errors.AsType[*repair.Refusal](err)
 	if !ok {
@@ -74,5 +74,5 @@ func refusalOf(w http.ResponseWriter, err error) error {
 	if ref.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "2")
 	}
-	return refuse(ref.Status, ref.Text)
+	return respond.Refuse(ref.Status, ref.Text)
 }

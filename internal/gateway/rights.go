@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"streamer/internal/auth"
+	"streamer/internal/gateway/respond"
 )
 
 // needs returns the rights that a client needs for a path. A path that is only read
@@ -69,7 +70,7 @@ func permitted(path, methods string, h handler) handler {
 func permitPatterns(r *http.Request, patterns []string) error {
 	for _, p := range patterns {
 		if !identity(r).MayPattern(auth.Watch, p) {
-			return refuse(http.StatusForbidden, fmt.Sprintf("the token does not permit to watch all sessions that match %.100q", p))
+			return respond.Refuse(http.StatusForbidden, fmt.Sprintf("the token does not permit to watch all sessions that match %.100q", p))
 		}
 	}
 	return nil
@@ -95,7 +96,6 @@ func permit(r *http.Request, a auth.Action, sessions []string) error {
 // errExpired is the cause of the end of a request whose token has expired.
 var errExpired = errors.New("gateway: the token has expired")
 
-// identityKey is the key of the *auth.Identity in the context of a request.
 type identityKey struct{}
 
 // withIdentity returns a request of a client. Its context ends when the token of the
@@ -121,7 +121,7 @@ func permitOne(r *http.Request, a auth.Action, session string) error {
 	if identity(r).May(a, session) {
 		return nil
 	}
-	return refuse(http.StatusForbidden, fmt.Sprintf("the token does not permit to %s session %.100q", verb(a), session))
+	return respond.Refuse(http.StatusForbidden, fmt.Sprintf("the token does not permit to %s session %.100q", verb(a), session))
 }
 
 // permitAll refuses an action on all sessions that the client has no right to.
@@ -129,7 +129,7 @@ func permitAll(r *http.Request, a auth.Action) error {
 	if identity(r).MayAll(a) {
 		return nil
 	}
-	return refuse(http.StatusForbidden, fmt.Sprintf("the token does not permit to %s all sessions", verb(a)))
+	return respond.Refuse(http.StatusForbidden, fmt.Sprintf("the token does not permit to %s all sessions", verb(a)))
 }
 
 // verb returns an action as part of a sentence.

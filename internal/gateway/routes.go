@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"streamer/docs"
+	"streamer/internal/gateway/agui"
+	"streamer/internal/gateway/langgraph"
+	"streamer/internal/gateway/respond"
 	"streamer/internal/inputs"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,7 +50,9 @@ func (g *Gateway) routeList(metrics *prometheus.Registry) []route {
 	add := func(path, methods string, serve http.HandlerFunc) {
 		list = append(list, route{path, methods, g.onlyMethods(methods, serve)})
 	}
-	api := func(path, methods string, h handler) { add(path, methods, g.withAuth(permitted(path, methods, h))) }
+	api := func(path, methods string, h func(http.ResponseWriter, *http.Request) error) {
+		add(path, methods, g.withAuth(permitted(path, methods, h)))
+	}
 	api("/metrics", "GET", g.serveMetrics(metrics))
 	add("/healthz", "GET", g.healthz)
 	add("/readyz", "GET", g.readyz)
@@ -59,12 +64,12 @@ func (g *Gateway) routeList(metrics *prometheus.Registry) []route {
 	api("/v1/sessions/{session}/events", "GET", g.events)
 	api("/v1/sessions/{session}/events/{seq}", "GET", g.event)
 	api("/v1/sessions/{session}/events/{seq}/{part}", "GET", g.part)
-	api("/v1/ai-sdk/{session}/stream", "GET", g.turnsIn("ai-sdk"))
-	g.threadRoutes(api)
-	api("/v1/ag-ui/{session}", "GET, POST", g.agUI)
+	api("/v1/ai-sdk/{session}/stream", "GET", g.turn("ai-sdk"))
+	api("/v1/ag-ui/{session}", "GET, POST", agui.Handler(foreignAPI{g}))
+	langgraph.Routes(foreignAPI{g}, api)
 	for _, k := range kinds {
 		methods := "POST"
-		if streamed(k.kind) {
+		if canStream(k.kind) {
 			methods = "POST, PUT" // curl -T sends PUT
 		}
 		api("/v1/sessions/{session}/"+k.path, methods, g.ingest(k.kind))
@@ -102,7 +107,7 @@ func (g *Gateway) onlyMethods(methods string, h http.HandlerFunc) http.HandlerFu
 // methods that the error names.
 func refuseMethod(w http.ResponseWriter, r *http.Request, allow, only string) {
 	w.Header().Set("Allow", allow)
-	replyError(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s is not allowed here, only %s", r.Method, only))
+	respond.Error(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s is not allowed here, only %s", r.Method, only))
 }
 
 // handler serves a request that passed the checks. Its error is sent to the client.

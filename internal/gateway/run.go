@@ -20,7 +20,6 @@ const (
 	pingAfter      = 30 * time.Second // silence after which the client must answer a ping
 )
 
-// newServer returns a server of the gateway's routes.
 func (g *Gateway) newServer() *http.Server {
 	return &http.Server{
 		Handler:           g,
@@ -33,12 +32,13 @@ func (g *Gateway) newServer() *http.Server {
 	}
 }
 
-// Run serves ln, with TLS and HTTP/2 if Options.Certificate is set, until ctx ends. Then it ends the open streams within half of
-// Options.Grace, lets requests finish within the whole of it, and closes the
-// remaining connections. It returns when no request is being served: nil after the
+// Run serves ln, with TLS and HTTP/2 if Options.Certificate is set, until ctx ends. Then
+// it ends the open streams within half of Options.Grace, lets requests finish within the
+// whole of it, and closes the remaining connections. It returns when no request is being served: nil after the
 // end of ctx, otherwise the error of serving. It closes ln and can be called once.
 func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
-	srv, later := g.newServer(), g.newServer()
+	srv := g.newServer()
+	g.server.Store(srv)
 	ln = limitedListener{ln, g}
 	serve := srv.Serve
 	if g.opts.Certificate != nil {
@@ -49,13 +49,8 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 		}
 		serve = func(ln net.Listener) error { return srv.ServeTLS(ln, "", "") }
 	}
-	again := newReused()
-	g.reused.Store(again)
-	defer again.Close() // Serve returns then
 	served := make(chan error, 1)
 	go func() { served <- serve(ln) }()
-	go func() { _ = later.Serve(again) }() // encryption has begun on these already
-	defer later.Close()
 	select {
 	case err := <-served:
 		_ = srv.Close()
@@ -69,7 +64,7 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 	empty, stored := g.streams.drain(max(g.opts.Grace/2, 1)), g.ingests.drain(1)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.opts.Grace)
 	defer cancel()
-	if err := errors.Join(srv.Shutdown(last), later.Shutdown(last)); err != nil {
+	if err := srv.Shutdown(last); err != nil {
 		g.log.Warn().Err(err).Msg("connections closed after the grace period")
 		_ = srv.Close()
 	}

@@ -41,7 +41,7 @@ var (
 // frame that is alone is not copied: the streams of a session share it.
 type stream struct {
 	g       *Gateway
-	out     outlet
+	body    body
 	proto   *encode.Protocol
 	enc     encode.Encoder
 	session string
@@ -50,11 +50,11 @@ type stream struct {
 	conn    atomic.Pointer[connection] // nil if the stream is a response of net/http
 
 	// Only the goroutine of the tail uses these.
-	one     *shared   // the pending frame, if there is one and pending is nil
-	pending *[]byte   // nil if no frames are pending
-	last    uint64    // sequence of the last appended event
-	live    bool      // all stored events were appended
-	written time.Time // time of the last write of stored events
+	one     *sharedEvent // the pending frame, if there is one and pending is nil
+	pending *[]byte      // nil if no frames are pending
+	last    uint64       // sequence of the last appended event
+	live    bool         // all stored events were appended
+	written time.Time    // time of the last write of stored events
 
 	writing        chan struct{} // held during a write; guards the next two fields
 	err            error         // error of the first failed write, or errStreamClosed; no write follows it
@@ -74,10 +74,8 @@ func newStream(g *Gateway, req *request, end context.CancelCauseFunc) *stream {
 // the wait.
 func (s *stream) lockWriter() { s.writing <- struct{}{} }
 
-// unlockWriter ends a write.
 func (s *stream) unlockWriter() { <-s.writing }
 
-// setHeader sets the header of the response.
 func (s *stream) setHeader(h http.Header, req *request) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-transform")
@@ -91,7 +89,7 @@ func (s *stream) setHeader(h http.Header, req *request) {
 // ends the stream. It reports whether the end of the body is orderly.
 func (s *stream) serve(ctx context.Context, req *request) (orderly bool) {
 	defer s.stop()
-	err := apart(func() error { return s.begin(ctx, req) })
+	err := onNewStack(func() error { return s.begin(ctx, req) })
 	if err == nil {
 		stop := s.rotate()
 		err = s.tail(ctx, req)
@@ -100,9 +98,9 @@ func (s *stream) serve(ctx context.Context, req *request) (orderly bool) {
 	return s.finish(ctx, err)
 }
 
-// apart calls f on another goroutine, and returns its error or panics as it does. The
+// onNewStack calls f on another goroutine, and returns its error or panics as it does. The
 // stack of the caller, which waits for a long time afterwards, then stays small.
-func apart(f func() error) (err error) {
+func onNewStack(f func() error) (err error) {
 	var thrown any
 	done := make(chan struct{})
 	go func() {
@@ -139,7 +137,6 @@ func (s *stream) rotate() (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// tail reads the events of the stream.
 func (s *stream) tail(ctx context.Context, req *request) error {
 	take := func(e events.Record, live bool) error { return s.take(ctx, e, live) }
 	if req.many != nil {
@@ -213,7 +210,7 @@ func (s *stream) take(ctx context.Context, r events.Record, live bool) error {
 }
 
 // append adds an event, parsed if the protocol is Inline, to the pending frames.
-func (s *stream) append(sh *shared, e *events.Event) {
+func (s *stream) append(sh *sharedEvent, e *events.Event) {
 	s.last = sh.record.Seq
 	switch {
 	case !s.proto.Stateless || !sh.live:
@@ -265,7 +262,7 @@ func (s *stream) flush() error {
 	defer s.unlockWriter()
 	s.written = time.Now()
 	if one != nil {
-		return s.writeWith(func(deadline time.Time) error { return s.out.share(one, s.enc, deadline) })
+		return s.writeWith(func(deadline time.Time) error { return s.body.share(one, s.enc, deadline) })
 	}
 	var err error
 	if len(*buf) > len(chunkSpace) {
@@ -292,7 +289,7 @@ func (s *stream) heartbeat() {
 // write writes frames, which follow chunkSpace, to the client. The caller holds
 // writing. An error ends the stream, and later calls return it.
 func (s *stream) write(frames []byte) error {
-	return s.writeWith(func(deadline time.Time) error { return s.out.write(frames, deadline) })
+	return s.writeWith(func(deadline time.Time) error { return s.body.write(frames, deadline) })
 }
 
 // writeWith is write with the function that writes.
@@ -328,7 +325,7 @@ func (s *stream) cut() {
 }
 
 // stop waits for the current write and prevents others. After it, the stream does
-// not use the outlet.
+// not use the body.
 func (s *stream) stop() {
 	s.lockWriter()
 	defer s.unlockWriter()
@@ -340,7 +337,6 @@ func (s *stream) stop() {
 	}
 }
 
-// writeError returns the error of the first failed write.
 func (s *stream) writeError() error {
 	s.lockWriter()
 	defer s.unlockWriter()

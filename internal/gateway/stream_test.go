@@ -56,7 +56,7 @@ func TestNothingIsWrittenAfterStop(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newStream(build(t, Options{}, newMemory()), &request{proto: native}, func(error) {})
-		s.out, s.live = newResponse(w, new(atomic.Uint64)), true
+		s.body, s.live = newResponse(w, new(atomic.Uint64)), true
 		if err := s.sendOpening(new(encode.Opening)); err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,6 @@ func (s *streams) add(one any, end context.CancelCauseFunc) error {
 	return nil
 }
 
-// remove removes a stream that has ended.
 func (s *streams) remove(one any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +51,6 @@ func (s *streams) remove(one any) {
 	}
 }
 
-// count returns the number of open streams.
 func (s *streams) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -73,7 +73,7 @@ func Serve(ctx context.Context, b Broker, s Service) error {
 	// Requests continue after ctx ends, for the grace period.
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	l := newListening(b.Conn(), b.Notice, s)
+	l := newListener(b.Conn(), b.Notice, s)
 	defer l.unsubscribe()
 	if err := l.subscribe(work); err != nil {
 		return fmt.Errorf("service %s: %w", s.Name, err)
@@ -93,8 +93,8 @@ func Serve(ctx context.Context, b Broker, s Service) error {
 	return nil
 }
 
-// listening is a service that is running.
-type listening struct {
+// listener is a service that is running.
+type listener struct {
 	Service
 	nc     *nats.Conn
 	notice func(msg string, err error)
@@ -107,8 +107,8 @@ type listening struct {
 	running sync.WaitGroup
 }
 
-func newListening(nc *nats.Conn, notice func(string, error), s Service) *listening {
-	l := &listening{Service: s, nc: nc, notice: notice, slots: make(chan struct{}, s.AtOnce)}
+func newListener(nc *nats.Conn, notice func(string, error), s Service) *listener {
+	l := &listener{Service: s, nc: nc, notice: notice, slots: make(chan struct{}, s.AtOnce)}
 	l.stats = micro.Stats{Type: micro.StatsResponseType, Started: time.Now().UTC(), ServiceIdentity: micro.ServiceIdentity{
 		Name: s.Name, ID: strings.ToLower(rand.Text()), Version: s.Version, Metadata: map[string]string{},
 	}}
@@ -118,8 +118,7 @@ func newListening(nc *nats.Conn, notice func(string, error), s Service) *listeni
 	return l
 }
 
-// subscribe starts to receive requests.
-func (l *listening) subscribe(work context.Context) error {
+func (l *listener) subscribe(work context.Context) error {
 	for i, e := range l.Endpoints {
 		sub, err := l.nc.QueueSubscribe(e.Subject, l.Name, func(m *nats.Msg) { l.take(work, i, m) })
 		if err != nil {
@@ -141,11 +140,11 @@ func (l *listening) subscribe(work context.Context) error {
 	return nil
 }
 
-func (l *listening) ping() any {
+func (l *listener) ping() any {
 	return micro.Ping{ServiceIdentity: l.stats.ServiceIdentity, Type: micro.PingResponseType}
 }
 
-func (l *listening) info() any {
+func (l *listener) info() any {
 	info := micro.Info{ServiceIdentity: l.stats.ServiceIdentity, Type: micro.InfoResponseType, Description: l.Description}
 	for _, e := range l.Endpoints {
 		info.Endpoints = append(info.Endpoints, micro.EndpointInfo{Name: e.Name, Subject: e.Subject, QueueGroup: l.Name, Metadata: map[string]string{}})
@@ -153,8 +152,7 @@ func (l *listening) info() any {
 	return info
 }
 
-// describe answers a request for information.
-func (l *listening) describe(m *nats.Msg, what func() any) {
+func (l *listener) describe(m *nats.Msg, what func() any) {
 	if !broker.RepliesTo(m.Reply) {
 		return
 	}
@@ -168,7 +166,7 @@ func (l *listening) describe(m *nats.Msg, what func() any) {
 
 // unsubscribe makes the server send no more requests. Those that it has sent are still
 // answered.
-func (l *listening) unsubscribe() {
+func (l *listener) unsubscribe() {
 	for _, sub := range l.subs {
 		_ = sub.Drain() // fails only where the connection is closed
 	}
@@ -176,7 +174,7 @@ func (l *listening) unsubscribe() {
 }
 
 // drain waits until all requests that the server had sent are in progress.
-func (l *listening) drain(ctx context.Context) error {
+func (l *listener) drain(ctx context.Context) error {
 	if err := l.nc.FlushWithContext(ctx); err != nil {
 		return err
 	}
@@ -193,7 +191,7 @@ func (l *listening) drain(ctx context.Context) error {
 }
 
 // close makes take refuse requests.
-func (l *listening) close() {
+func (l *listener) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
@@ -201,7 +199,7 @@ func (l *listening) close() {
 
 // take starts to answer a request of an endpoint. One goroutine per endpoint calls it.
 // It must not block: the library drops messages silently when too many wait.
-func (l *listening) take(work context.Context, endpoint int, m *nats.Msg) {
+func (l *listener) take(work context.Context, endpoint int, m *nats.Msg) {
 	if !broker.RepliesTo(m.Reply) {
 		return
 	}
@@ -222,8 +220,7 @@ func (l *listening) take(work context.Context, endpoint int, m *nats.Msg) {
 	}
 }
 
-// serve answers a request.
-func (l *listening) serve(work context.Context, endpoint int, m *nats.Msg) {
+func (l *listener) serve(work context.Context, endpoint int, m *nats.Msg) {
 	start := time.Now()
 	answer, err := l.Endpoints[endpoint].Answer(work, m.Data, int(l.nc.MaxPayload())-replyMargin)
 	if err != nil {
@@ -235,8 +232,7 @@ func (l *listening) serve(work context.Context, endpoint int, m *nats.Msg) {
 	l.count(endpoint, time.Since(start), err)
 }
 
-// count adds a request to the statistics of an endpoint.
-func (l *listening) count(endpoint int, took time.Duration, err error) {
+func (l *listener) count(endpoint int, took time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	stats := l.stats.Endpoints[endpoint]
@@ -251,7 +247,7 @@ func (l *listening) count(endpoint int, took time.Duration, err error) {
 
 // refuse sends the reason why there is no answer: in the headers that ADR-32 defines
 // and, as the gateway does, in the body.
-func (l *listening) refuse(reply string, code int, text string) {
+func (l *listener) refuse(reply string, code int, text string) {
 	body, _ := json.Marshal(map[string]string{"error": text}) // cannot fail
 	l.send(&nats.Msg{Subject: reply, Data: body, Header: nats.Header{
 		micro.ErrorCodeHeader: {strconv.Itoa(code)},
@@ -259,8 +255,7 @@ func (l *listening) refuse(reply string, code int, text string) {
 	}})
 }
 
-// send sends a message and reports a failure.
-func (l *listening) send(m *nats.Msg) {
+func (l *listener) send(m *nats.Msg) {
 	if err := l.nc.PublishMsg(m); err != nil {
 		l.notice("an answer of service "+l.Name+" was not sent", err)
 	}

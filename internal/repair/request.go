@@ -25,7 +25,6 @@ type Request struct {
 	Session  string
 }
 
-// fields returns the names of a request's fields.
 func fields() []string { return []string{"format", "messages", "options", "session"} }
 
 // parse parses a request. It refuses unknown fields: a misspelt option would
@@ -82,7 +81,6 @@ func known() string {
 	return strings.Join(names, ", ")
 }
 
-// malformed returns the refusal of a body that is not a JSON object.
 func malformed(err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return refuse(statusBad, "the request is not JSON: %s at byte %d", strings.TrimPrefix(syntax.Error(), "json: "), syntax.Offset)

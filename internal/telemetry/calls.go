@@ -101,7 +101,6 @@ func (c *Calls) EventStored(e worker.Stored) {
 	}
 }
 
-// ended observes the times of a call that has its result.
 func (c *Calls) ended(e *worker.Stored) {
 	status := string(e.Status)
 	f := gjson.GetManyBytes(e.Body, "tool_name", "args_ms", "run_ms", "duration_ms", "timestamp")
@@ -135,7 +134,6 @@ func observeTraced(h prometheus.Observer, v float64, trace map[string]string) {
 	h.Observe(v)
 }
 
-// tool returns the label of a tool.
 func (c *Calls) tool(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,7 +22,6 @@ type openCalls[V any] struct {
 
 type callKey struct{ session, call string }
 
-// keyOf returns the key of the call of an event.
 func keyOf(e *worker.Stored) callKey { return callKey{e.Session, e.Call} }
 
 // update replaces the value of the call of an event by the one that change returns for
@@ -62,7 +61,6 @@ func (o *openCalls[V]) take(e *worker.Stored) V {
 	return v
 }
 
-// forget forgets the calls of a partition.
 func (o *openCalls[V]) forget(partition int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -83,7 +83,6 @@ func (s *Spans) EventStored(e worker.Stored) {
 // PartitionLeft implements worker.Observer.
 func (s *Spans) PartitionLeft(partition int) { s.open.forget(partition) }
 
-// begin keeps the trace context of a call that starts.
 func (s *Spans) begin(e *worker.Stored) {
 	s.open.update(e, func(openCall, bool) (openCall, bool) { return openCall{trace: e.Trace}, len(e.Trace) > 0 })
 }
@@ -120,7 +119,6 @@ func (s *Spans) wait(e *worker.Stored) {
 	})
 }
 
-// end makes the span of a call that has its result.
 func (s *Spans) end(e *worker.Stored) {
 	call := s.open.take(e)
 	parent := call.trace

@@ -35,16 +35,16 @@ func TestRollingRestart(t *testing.T) {
 // TestPartitions: a process with another number of partitions than the streams have
 // is refused. After the streams are deleted, it starts with new logs.
 func TestPartitions(t *testing.T) {
-	server := brokertest.NewServer(t)
-	stop := serve(t, config(server.URL(), 0))
-	b := dial(t, client.BrokerOptions{Options: broker.Options{URL: server.URL()}})
+	remote := brokertest.NewServer(t)
+	stop := serve(t, config(remote.URL(), 0))
+	b := dial(t, client.BrokerOptions{Options: broker.Options{URL: remote.URL()}})
 	l := start(t, b)
 	l.await(t, 2)
 	l.end()
 	right(t, b, l.stored.Load())
 	stop()
 
-	c := config(server.URL(), 0)
+	c := config(remote.URL(), 0)
 	c.Broker.Partitions = 4
 	_, err := server.Open(brokertest.Deadline(t), c, zerolog.Nop())
 	if err == nil || !strings.Contains(err.Error(), "16 partitions, 4 are configured") || !strings.Contains(err.Error(), "Another number of partitions") {
@@ -55,7 +55,7 @@ func TestPartitions(t *testing.T) {
 		brokertest.Request(t, nc, "$JS.API.STREAM.DELETE."+stream, "")
 	}
 	serve(t, c)
-	again := dial(t, client.BrokerOptions{Options: broker.Options{URL: server.URL()}})
+	again := dial(t, client.BrokerOptions{Options: broker.Options{URL: remote.URL()}})
 	if got := again.Partitions(); got != 4 {
 		t.Errorf("got %d partitions, want 4", got)
 	}

@@ -7,77 +7,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"streamer/internal/encode"
 )
-
-// outlet writes the body of a stream. Its methods are not called at the same time.
-type outlet interface {
-	// write writes the frames that follow chunkSpace in buf, and may change buf.
-	write(buf []byte, deadline time.Time) error
-	// share writes an event that other streams write too, in the stateless protocol of
-	// enc.
-	share(sh *shared, enc encode.Encoder, deadline time.Time) error
-}
-
-const (
-	crlf = "\r\n"
-	// chunkSpace is the space before frames for the size of a chunk.
-	chunkSpace = "12345678" + crlf
-)
-
-// newChunk returns a buffer for frames.
-func newChunk() []byte { return append(make([]byte, 0, 512), chunkSpace...) }
-
-// closeChunk returns the chunk with the frames that follow chunkSpace in buf, which it
-// changes.
-func closeChunk(buf []byte) []byte {
-	size := len(buf) - len(chunkSpace)
-	var digits [16]byte
-	hex := strconv.AppendUint(digits[:0], uint64(size), 16)
-	start := len(chunkSpace) - len(crlf) - len(hex)
-	copy(buf[start:], hex)
-	copy(buf[len(chunkSpace)-len(crlf):], crlf)
-	return append(buf, crlf...)[start:]
-}
-
-// response is the body of a response of net/http.
-type response struct {
-	w    http.ResponseWriter
-	rc   *http.ResponseController
-	sent *atomic.Uint64 // counts bytes
-}
-
-// newResponse sends the header and returns the body.
-func newResponse(w http.ResponseWriter, sent *atomic.Uint64) response {
-	w.WriteHeader(http.StatusOK)
-	rc := http.NewResponseController(w)
-	// From here on, reading only detects that the client disconnects.
-	_ = rc.SetReadDeadline(time.Time{})
-	return response{w, rc, sent}
-}
-
-func (o response) write(buf []byte, deadline time.Time) error {
-	return o.send(buf[len(chunkSpace):], deadline)
-}
-
-func (o response) share(sh *shared, enc encode.Encoder, deadline time.Time) error {
-	return o.send(sh.frame(enc), deadline)
-}
-
-func (o response) send(frames []byte, deadline time.Time) error {
-	_ = o.rc.SetWriteDeadline(deadline)
-	n, err := o.w.Write(frames)
-	o.sent.Add(uint64(n))
-	if err != nil {
-		return err
-	}
-	return o.rc.Flush()
-}
 
 // connection is the body of a response on a connection with HTTP/1 that was taken over
 // from net/http, whose buffers and goroutines need several times the memory.
@@ -88,8 +23,7 @@ type connection struct {
 	keep    bool           // the client may send another request after the body
 	head    []byte         // header that was not sent yet
 	reading sync.WaitGroup
-	read    []byte // what watch read; set before reading is done
-	gone    bool   // the client has closed the connection; likewise
+	silent  bool // the client has sent nothing, and has not closed; set before reading is done
 }
 
 // takeOver takes the connection of a GET request over, and sets the header of the
@@ -127,28 +61,22 @@ func takeOver(w http.ResponseWriter, r *http.Request, keep bool, sent *atomic.Ui
 // something is not watched any more: the next heartbeat shows that it has closed.
 func (c *connection) watch(disconnected func()) {
 	c.reading.Go(func() {
-		first := make([]byte, 1)
-		n, err := c.Read(first)
-		if c.read = first[:n]; err != nil {
-			c.gone = !errors.Is(err, os.ErrDeadlineExceeded)
+		_, err := c.Read(make([]byte, 1))
+		if c.silent = errors.Is(err, os.ErrDeadlineExceeded); err != nil {
 			disconnected()
 		}
 	})
 }
 
 // end ends the body if its end is orderly, and gives the connection to next. If that
-// does not take it, or may not, it closes the connection.
+// does not take it, or may not, it closes the connection. The read of watch ends before
+// the body: it would take the first byte of the next request.
 func (c *connection) end(orderly bool, deadline time.Time, next func(net.Conn) bool) {
-	complete := orderly && c.chunked && c.send([]byte("0\r\n\r\n"), deadline) == nil
-	if !complete || !c.keep {
-		_ = c.Close() // it has ended in any case
-		c.reading.Wait()
-		return
-	}
-	_ = c.SetReadDeadline(time.Unix(1, 0)) // ends the read of watch
+	_ = c.SetReadDeadline(time.Unix(1, 0))
 	c.reading.Wait()
+	ended := orderly && c.chunked && c.send([]byte("0\r\n\r\n"), deadline) == nil
 	_ = c.SetDeadline(time.Time{})
-	if conn := resumed(c.Conn, c.read); c.gone || conn == nil || !next(conn) {
+	if !ended || !c.keep || !c.silent || !next(c.Conn) {
 		_ = c.Close()
 	}
 }
@@ -163,9 +91,9 @@ func (c *connection) write(buf []byte, deadline time.Time) error {
 	return c.send(buf[len(chunkSpace):], deadline)
 }
 
-func (c *connection) share(sh *shared, enc encode.Encoder, deadline time.Time) error {
+func (c *connection) share(sh *sharedEvent, enc encode.Encoder, deadline time.Time) error {
 	if c.chunked {
-		return c.send(sh.framed(enc), deadline)
+		return c.send(sh.chunk(enc), deadline)
 	}
 	return c.send(sh.frame(enc), deadline)
 }
@@ -180,3 +108,29 @@ func (c *connection) send(b []byte, deadline time.Time) error {
 	c.sent.Add(uint64(n))
 	return err
 }
+
+// reuse serves the next requests of a connection whose stream has ended in order, and
+// reports whether the server accepts it. A client may send a request at the moment
+// when the stream ends, and few repeat it if the connection is then closed.
+func (g *Gateway) reuse(c net.Conn) bool {
+	l := &oneConn{c}
+	_ = g.server.Load().Serve(l) // an error either of l, or because the server stops
+	return l.conn == nil
+}
+
+type oneConn struct{ conn net.Conn }
+
+// Accept returns the connection, once.
+func (l *oneConn) Accept() (net.Conn, error) {
+	c := l.conn
+	if l.conn = nil; c == nil {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+// Close does nothing: the connection stays open.
+func (*oneConn) Close() error { return nil }
+
+// Addr returns no particular address.
+func (*oneConn) Addr() net.Addr { return &net.TCPAddr{} }

@@ -1,10 +1,12 @@
-package gateway
+package langgraph
 
 import (
 	"net/http"
 	"slices"
 
 	"streamer/internal/events"
+	"streamer/internal/gateway/respond"
+	"streamer/internal/gateway/turns"
 )
 
 // runRow is a run as clients of LangGraph read it.
@@ -19,100 +21,100 @@ type runRow struct {
 	Multitask   string         `json:"multitask_strategy"`
 }
 
-func rowOf(session string, r *sessionRun) runRow {
-	return runRow{r.id, session, "streamer", r.begun, r.ended, r.lgStatus(), map[string]any{}, "reject"}
+func rowOf(session string, r *turns.Run) runRow {
+	return runRow{r.ID, session, "streamer", r.Started, r.Ended, runStatus(r), map[string]any{}, "reject"}
 }
 
-// threadRuns returns the runs of a session, newest first.
-func (g *Gateway) threadRuns(w http.ResponseWriter, r *http.Request) error {
+// runs returns the runs of a session, newest first.
+func (s server) runs(w http.ResponseWriter, r *http.Request) error {
 	limit, err := limitOf(r, 10)
 	if err != nil {
 		return err
 	}
-	session, _, runs, err := g.readRuns(r)
+	session, runs, err := s.Runs(r)
 	if err != nil {
 		return err
 	}
 	status := r.URL.Query().Get("status")
 	list := []runRow{} // not nil: JSON must be [], not null
 	for _, run := range slices.Backward(runs) {
-		if len(list) < limit && (status == "" || status == run.lgStatus()) {
+		if len(list) < limit && (status == "" || status == runStatus(&run)) {
 			list = append(list, rowOf(session, &run))
 		}
 	}
-	reply(w, http.StatusOK, list)
+	respond.JSON(w, http.StatusOK, list)
 	return nil
 }
 
-// threadRun returns one run. Clients read its status to learn whether a stream that
+// run returns one run. Clients read its status to learn whether a stream that
 // ended early is to be continued.
-func (g *Gateway) threadRun(w http.ResponseWriter, r *http.Request) error {
-	session, _, run, err := g.namedRun(r)
+func (s server) run(w http.ResponseWriter, r *http.Request) error {
+	session, run, err := s.runNamed(r)
 	if err != nil {
 		return err
 	}
-	reply(w, http.StatusOK, rowOf(session, &run))
+	respond.JSON(w, http.StatusOK, rowOf(session, &run))
 	return nil
 }
 
 // thread returns a session. One without runs is an idle thread, because clients may
 // read it before its first run.
-func (g *Gateway) thread(w http.ResponseWriter, r *http.Request) error {
-	session, _, runs, err := g.readRuns(r)
+func (s server) thread(w http.ResponseWriter, r *http.Request) error {
+	session, runs, err := s.Runs(r)
 	if err != nil {
 		return err
 	}
-	status, begun, ended := "idle", events.Time(0), events.Time(0)
+	status, started, ended := "idle", events.Time(0), events.Time(0)
 	if n := len(runs); n > 0 {
-		begun, ended = runs[0].begun, runs[n-1].ended
-		switch last := &runs[n-1]; last.lgStatus() {
+		started, ended = runs[0].Started, runs[n-1].Ended
+		switch last := &runs[n-1]; runStatus(last) {
 		case "running":
 			status = "busy"
 		case "error":
 			status = "error"
 		case "interrupted":
-			if last.status == events.Interrupted {
+			if last.Status == events.Interrupted {
 				status = "interrupted"
 			}
 		}
 	}
-	reply(w, http.StatusOK, struct {
+	respond.JSON(w, http.StatusOK, struct {
 		ThreadID  string         `json:"thread_id"`
 		CreatedAt events.Time    `json:"created_at"`
 		UpdatedAt events.Time    `json:"updated_at"`
 		Metadata  map[string]any `json:"metadata"`
 		Status    string         `json:"status"`
 		Values    map[string]any `json:"values"`
-	}{session, begun, ended, map[string]any{}, status, map[string]any{}})
+	}{session, started, ended, map[string]any{}, status, map[string]any{}})
 	return nil
 }
 
-// threadState returns a state without values: the messages are in the streams.
-func (g *Gateway) threadState(w http.ResponseWriter, r *http.Request) error {
-	session, _, runs, err := g.readRuns(r)
+// state returns a state without values: the messages are in the streams.
+func (s server) state(w http.ResponseWriter, r *http.Request) error {
+	session, runs, err := s.Runs(r)
 	if err != nil {
 		return err
 	}
-	reply(w, http.StatusOK, stateOf(session, runs))
+	respond.JSON(w, http.StatusOK, stateOf(session, runs))
 	return nil
 }
 
-// threadHistory returns the only state: the log has no checkpoints.
-func (g *Gateway) threadHistory(w http.ResponseWriter, r *http.Request) error {
-	session, _, runs, err := g.readRuns(r)
+// history returns the only state: the log has no checkpoints.
+func (s server) history(w http.ResponseWriter, r *http.Request) error {
+	session, runs, err := s.Runs(r)
 	if err != nil {
 		return err
 	}
-	list := []threadStateRow{} // not nil: JSON must be [], not null
+	list := []stateRow{} // not nil: JSON must be [], not null
 	if len(runs) > 0 {
 		list = append(list, stateOf(session, runs))
 	}
-	reply(w, http.StatusOK, list)
+	respond.JSON(w, http.StatusOK, list)
 	return nil
 }
 
-// threadStateRow is a state as clients of LangGraph read it.
-type threadStateRow struct {
+// stateRow is a state as clients of LangGraph read it.
+type stateRow struct {
 	Values           map[string]any    `json:"values"`
 	Next             []string          `json:"next"`
 	Tasks            []any             `json:"tasks"`
@@ -122,13 +124,26 @@ type threadStateRow struct {
 	ParentCheckpoint any               `json:"parent_checkpoint"`
 }
 
-func stateOf(session string, runs []sessionRun) threadStateRow {
-	s := threadStateRow{
+func stateOf(session string, runs []turns.Run) stateRow {
+	s := stateRow{
 		Values: map[string]any{}, Next: []string{}, Tasks: []any{}, Metadata: map[string]any{},
 		Checkpoint: map[string]string{"thread_id": session, "checkpoint_ns": "", "checkpoint_id": "0"},
 	}
 	if n := len(runs); n > 0 {
-		s.CreatedAt, s.Checkpoint["checkpoint_id"] = runs[n-1].ended, runs[n-1].id
+		s.CreatedAt, s.Checkpoint["checkpoint_id"] = runs[n-1].Ended, runs[n-1].ID
 	}
 	return s
+}
+
+// runStatus returns the status of a run in the terms of LangGraph.
+func runStatus(r *turns.Run) string {
+	switch {
+	case r.End == 0:
+		return "running"
+	case r.Status == events.Error:
+		return "error"
+	case r.Status == events.Completed:
+		return "success"
+	}
+	return "interrupted"
 }

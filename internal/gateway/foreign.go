@@ -1,0 +1,98 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"streamer/internal/encode"
+	"streamer/internal/gateway/respond"
+	"streamer/internal/gateway/turns"
+	"streamer/internal/inputs"
+)
+
+// foreignAPI is the gateway, as the packages of foreign protocols use it.
+type foreignAPI struct{ g *Gateway }
+
+// Turn streams the last turn of the session in the path in a protocol.
+func (f foreignAPI) Turn(w http.ResponseWriter, r *http.Request, protocol string, client *encode.Client) error {
+	p, err := encode.Find(protocol)
+	if err != nil {
+		return fmt.Errorf("gateway: %w", err)
+	}
+	return f.g.serveTurn(w, r, p, client)
+}
+
+// Runs returns the session in the path and its runs, in order.
+func (f foreignAPI) Runs(r *http.Request) (session string, runs []turns.Run, err error) {
+	session, token, err := sessionOf(r)
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), f.g.opts.StoreTimeout)
+	defer cancel()
+	if runs, err = turns.Runs(ctx, f.g.store, token); err != nil {
+		return "", nil, fmt.Errorf("gateway: runs of a session: %w", err)
+	}
+	return session, runs, nil
+}
+
+// Cursor returns the sequence of the last event that the client has, 0 for none.
+func (foreignAPI) Cursor(r *http.Request) (uint64, error) { return parseCursor(r) }
+
+// Stream streams the session in the path in a protocol, from the event after open.From
+// on. It refuses an open.Since beyond the log.
+func (f foreignAPI) Stream(w http.ResponseWriter, r *http.Request, protocol string, open encode.Opening, header [][2]string) error {
+	p, err := encode.Find(protocol)
+	if err != nil {
+		return fmt.Errorf("gateway: %w", err)
+	}
+	session, token, err := sessionOf(r)
+	if err != nil {
+		return err
+	}
+	if err := f.checkCursor(r.Context(), open.Since); err != nil {
+		return err
+	}
+	at := f.g.openingAt(session, open.From)
+	open.Session, open.Now, open.HeartbeatMS, open.RetryMS = session, at.Now, at.HeartbeatMS, at.RetryMS
+	return f.g.serveStream(w, r, request{proto: p, token: token, open: open, header: header})
+}
+
+// checkCursor refuses a cursor that is not in the log.
+func (f foreignAPI) checkCursor(ctx context.Context, since uint64) error {
+	if since == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.g.opts.StoreTimeout)
+	defer cancel()
+	_, last, err := f.g.store.EventBounds(ctx)
+	if err != nil {
+		return fmt.Errorf("gateway: bounds of the event log: %w", err)
+	}
+	if since > last {
+		return respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the log ends at %d, before the cursor %d: it is the cursor of another log", last, since))
+	}
+	return nil
+}
+
+// Interrupt stores an interrupt of the session in the path.
+func (f foreignAPI) Interrupt(w http.ResponseWriter, r *http.Request, body []byte) error {
+	session, token, err := sessionOf(r)
+	if err != nil {
+		return err
+	}
+	msgID, err := messageID(r, token, inputs.Interrupt)
+	if err != nil {
+		return err
+	}
+	if body, err = f.g.checkBody(inputs.Interrupt, body); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), f.g.opts.StoreTimeout)
+	defer cancel()
+	if _, err := f.g.store.Publish(ctx, token, inputs.Interrupt, msgID, inputs.Header{}, body); err != nil {
+		return f.g.publishError(w, session, inputs.Interrupt, err)
+	}
+	return nil
+}
