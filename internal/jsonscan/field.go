@@ -1,6 +1,6 @@
 package jsonscan
 
-// Field is a member that is read: the value of Key is assigned to To, if To is not nil.
+// Field is a member that is read: the value of Key is assigned to To.
 type Field struct {
 	Key string
 	To  *Value
@@ -30,9 +30,7 @@ func Assign(fields []Field, at int, key string, v *Value) (next int, found bool)
 		f := &fields[at]
 		at++
 		if f.Key == key {
-			if f.To != nil {
-				*f.To = *v
-			}
+			*f.To = *v
 			return at, true
 		}
 	}

@@ -1,6 +1,7 @@
 package jsonscan
 
 import (
+	"math/bits"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -102,9 +103,46 @@ func hexEscape(s string) (rune, bool) {
 	return c, true
 }
 
-// EscapeLen returns the length of the escape that s begins with, or 0 if it is
+// InsideEnd returns the offset of the quote that ends the string whose inside
+// begins at i, or -1 where the string is not valid.
+func InsideEnd(s string, i int) int {
+	start, ascii := i, true
+	for {
+		for len(s)-i >= 8 {
+			special := specialBytes(load8(s[i:]))
+			if special != 0 {
+				i += bits.TrailingZeros64(special) / 8
+				break
+			}
+			i += 8
+		}
+		if i >= len(s) {
+			return -1
+		}
+		switch c := s[i]; {
+		case c == '"':
+			if !ascii && !utf8.ValidString(s[start:i]) {
+				return -1
+			}
+			return i
+		case c < ' ':
+			return -1
+		case c == '\\':
+			n := escapeLen(s[i:])
+			if n == 0 {
+				return -1
+			}
+			i += n
+		default:
+			ascii = ascii && c < utf8.RuneSelf
+			i++
+		}
+	}
+}
+
+// escapeLen returns the length of the escape that s begins with, or 0 if it is
 // not valid.
-func EscapeLen(s string) int {
+func escapeLen(s string) int {
 	if len(s) < 2 || s[0] != '\\' {
 		return 0
 	}

@@ -206,11 +206,7 @@ func (d *Decoder) fill(w *wire.Writer, out *chunks.Chunk, c *Call, u *update) {
 			return
 		}
 	}
-	if v.IsNested() {
-		out.Content = w.Compact(v.Raw)
-		return
-	}
-	out.Text = w.Text(v)
+	out.Content, out.Text = w.ContentOf(v)
 }
 
 // texts returns the texts of the content of a call, one on each line.

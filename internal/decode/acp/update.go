@@ -15,35 +15,14 @@ type update struct {
 
 func (u *update) read(v jsonscan.Value) {
 	u.whole = v
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "sessionUpdate":
-			u.kind = m.Value
-		case "messageId":
-			u.message = m.Value
-		case "content":
-			u.content = m.Value
-		case "state":
-			u.state = m.Value
-		case "stopReason":
-			u.stop = m.Value
-		case "toolCallId":
-			u.call = m.Value
-		case "title":
-			u.title = m.Value
-		case "kind":
-			u.toolKind = m.Value
-		case "status":
-			u.status = m.Value
-		case "rawInput":
-			u.input = m.Value
-		case "rawOutput":
-			u.output = m.Value
-		case "_meta":
-			claude := m.Value.Member("claudeCode")
-			u.name, u.parent = claude.Member("toolName"), claude.Member("parentToolUseId")
-		}
-	}
+	var meta jsonscan.Value
+	v.Read(
+		u.kind.From("sessionUpdate"), u.message.From("messageId"), u.content.From("content"), u.state.From("state"),
+		u.stop.From("stopReason"), u.call.From("toolCallId"), u.title.From("title"), u.toolKind.From("kind"),
+		u.status.From("status"), u.input.From("rawInput"), u.output.From("rawOutput"), meta.From("_meta"),
+	)
+	claude := meta.Member("claudeCode")
+	u.name, u.parent = claude.Member("toolName"), claude.Member("parentToolUseId")
 }
 
 // update emits the chunks of an update. Kinds without a part in the conversation are

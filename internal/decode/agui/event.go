@@ -13,44 +13,13 @@ type event struct {
 }
 
 func (e *event) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			e.kind = m.Value.Str
-		case "messageId":
-			e.message = m.Value
-		case "role":
-			e.role = m.Value
-		case "delta":
-			e.delta = m.Value
-		case "toolCallId":
-			e.call = m.Value
-		case "toolCallName", "name":
-			e.name = m.Value
-		case "parentMessageId":
-			e.parent = m.Value
-		case "content":
-			e.content = m.Value
-		case "error", "message":
-			e.failure = m.Value
-		case "runId":
-			e.run = m.Value
-		case "subagentRunId":
-			e.subagent = m.Value
-		case "outcome":
-			e.outcome = m.Value
-		case "interrupt":
-			e.interrupt = m.Value
-		case "input":
-			e.input = m.Value
-		case "messages":
-			e.messages = m.Value
-		case "code":
-			e.code = m.Value
-		case "parentToolCallId":
-			e.parentCall = m.Value
-		case "rawEvent":
-			e.raw = m.Value
-		}
-	}
+	var kind jsonscan.Value
+	f.Read(
+		kind.From("type"), e.message.From("messageId"), e.role.From("role"), e.delta.From("delta"),
+		e.call.From("toolCallId"), e.name.From("toolCallName"), e.name.From("name"), e.parent.From("parentMessageId"),
+		e.content.From("content"), e.failure.From("error"), e.failure.From("message"), e.run.From("runId"),
+		e.subagent.From("subagentRunId"), e.outcome.From("outcome"), e.interrupt.From("interrupt"), e.input.From("input"),
+		e.messages.From("messages"), e.code.From("code"), e.parentCall.From("parentToolCallId"), e.raw.From("rawEvent"),
+	)
+	e.kind = kind.Str
 }

@@ -36,22 +36,13 @@ func (d *Decoder) startBlock(w *wire.Writer, e jsonscan.Value) *wire.Problem {
 // {"toolUseId","name","type"?,"input"?}.
 func (d *Decoder) call(w *wire.Writer, of chunks.Chunk, v jsonscan.Value) {
 	of.Kind, of.Final = chunks.Fragment, true
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "toolUseId":
-			of.ID = w.Text(m.Value)
-		case "name":
-			of.Name = w.Text(m.Value)
-		case "type":
-			if m.Value.Str == "server_tool_use" {
-				of.CallKind, of.Provider = "server", true
-			}
-		case "input":
-			d.input(w, &of, m.Value)
-		default:
-			w.UnknownMember("toolUse", m.Key, m.Value)
-		}
+	var id, name, kind, input jsonscan.Value
+	w.ReadKnown("toolUse", v, id.From("toolUseId"), name.From("name"), kind.From("type"), input.From("input"))
+	of.ID, of.Name = w.Text(id), w.Text(name)
+	if kind.Str == "server_tool_use" {
+		of.CallKind, of.Provider = "server", true
 	}
+	d.input(w, &of, input)
 	w.Emit(of)
 }
 

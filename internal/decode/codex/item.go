@@ -19,42 +19,15 @@ type item struct {
 
 func (d *Decoder) read(w *wire.Writer, v jsonscan.Value) (i item) {
 	i.whole = v
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "type", "item_type": // the latter until September 2025
-			i.kind = w.Text(m.Value)
-		case "id":
-			i.id = w.Text(m.Value)
-		case "text":
-			i.text = w.Text(m.Value)
-		case "status":
-			i.status = w.Text(m.Value)
-		case "command":
-			i.command = m.Value
-		case "aggregated_output":
-			i.output = m.Value
-		case "exit_code":
-			i.exit = m.Value
-		case "changes":
-			i.changes = m.Value
-		case "query":
-			i.query = m.Value
-		case "tool":
-			i.tool = m.Value
-		case "arguments":
-			i.arguments = m.Value
-		case "result":
-			i.result = m.Value
-		case "error":
-			i.failure = m.Value
-		case "receiver_thread_ids":
-			i.receivers = m.Value
-		case "prompt":
-			i.prompt = m.Value
-		case "agents_states":
-			i.agentStates = m.Value
-		}
-	}
+	var kind, id, text, status jsonscan.Value
+	v.Read(
+		kind.From("type"), kind.From("item_type"), // the latter until September 2025
+		id.From("id"), text.From("text"), status.From("status"), i.command.From("command"),
+		i.output.From("aggregated_output"), i.exit.From("exit_code"), i.changes.From("changes"), i.query.From("query"),
+		i.tool.From("tool"), i.arguments.From("arguments"), i.result.From("result"), i.failure.From("error"),
+		i.receivers.From("receiver_thread_ids"), i.prompt.From("prompt"), i.agentStates.From("agents_states"),
+	)
+	i.kind, i.id, i.text, i.status = w.Text(kind), w.Text(id), w.Text(text), w.Text(status)
 	return i
 }
 
@@ -246,10 +219,7 @@ func (d *Decoder) mcpResult(w *wire.Writer, v jsonscan.Value) (content, text str
 	if list := v.Member("content"); list.IsArray() {
 		return w.Compact(list.Raw), ""
 	}
-	if v.IsNested() {
-		return w.Compact(v.Raw), ""
-	}
-	return "", w.Text(v)
+	return w.ContentOf(v)
 }
 
 // resultStatus returns success, error or denied. The exit code is null where the

@@ -43,16 +43,9 @@ func (d *Decoder) toolCall(w *wire.Writer, index, call jsonscan.Value, begins bo
 		Kind: chunks.Fragment, Message: d.Message, Index: index.Raw,
 		ID: w.Text(id), Final: begins, Opens: begins, Exact: !begins,
 	}
-	for m := function.Members(); m.Next(); {
-		switch m.Key {
-		case "name":
-			c.Name = w.Text(m.Value)
-		case "arguments":
-			c.Args = w.Text(m.Value)
-		default:
-			w.UnknownMember("delta.message.tool_calls.function", m.Key, m.Value)
-		}
-	}
+	var name, args jsonscan.Value
+	w.ReadKnown("delta.message.tool_calls.function", function, name.From("name"), args.From("arguments"))
+	c.Name, c.Args = w.Text(name), w.Text(args)
 	if c.ID != "" || c.Name != "" || c.Args != "" {
 		w.Emit(c)
 	}

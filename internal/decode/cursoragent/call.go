@@ -26,11 +26,7 @@ func (d *Decoder) toolCall(w *wire.Writer, l *line) *wire.Problem {
 		d.endText(w)
 		c := chunks.Chunk{Kind: chunks.Fragment, ID: id, Name: name, Final: true, Opens: !completed, Whole: completed}
 		if args.Present() {
-			if c.Object = args.IsNested(); c.Object {
-				c.Args = w.Compact(args.Raw)
-			} else {
-				c.Args = w.Text(args)
-			}
+			w.SetArgs(&c, args)
 		}
 		w.Emit(c)
 		w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: id})
@@ -59,18 +55,9 @@ func (d *Decoder) tool(w *wire.Writer, call jsonscan.Value) (name string, args, 
 		return "", args, result, wire.WrongType("the member …ToolCall of tool_call", tool, "an object")
 	}
 	var called, given jsonscan.Value
-	for m := tool.Members(); m.Next(); {
-		switch m.Key {
-		case "name":
-			called = m.Value
-		case "args", "arguments":
-			args = m.Value
-		case "result":
-			result = m.Value
-		default:
-			w.UnknownMember(name, m.Key, m.Value)
-		}
-	}
+	w.ReadKnown(name, tool,
+		called.From("name"), args.From("args"), args.From("arguments"), result.From("result"),
+	)
 	if name == "mcpToolCall" {
 		for m := args.Members(); m.Next(); {
 			switch m.Key {
@@ -116,10 +103,6 @@ func (d *Decoder) result(w *wire.Writer, id string, v jsonscan.Value) {
 	case outcome == "cancelled", outcome == "aborted":
 		c.Status = "cancelled"
 	}
-	if content.IsNested() {
-		c.Content = w.Compact(content.Raw)
-	} else {
-		c.Text = w.Text(content)
-	}
+	c.Content, c.Text = w.ContentOf(content)
 	w.Emit(c)
 }

@@ -12,22 +12,13 @@ type callFields struct {
 }
 
 func (f *callFields) read(w *wire.Writer, call jsonscan.Value) {
-	for m := call.Members(); m.Next(); {
-		switch m.Key {
-		case "id":
-			f.id = m.Value
-		case "name", "toolType", "tool_type":
-			f.name = m.Value
-		case "args":
-			f.args = m.Value
-		case "partialArgs", "partial_args":
-			f.pieces = m.Value
-		case "willContinue", "will_continue":
-			f.continues = m.Value.Kind == jsonscan.True
-		default:
-			w.UnknownMember("functionCall", m.Key, m.Value)
-		}
-	}
+	var continues jsonscan.Value
+	w.ReadKnown("functionCall", call,
+		f.id.From("id"), f.name.From("name"), f.name.From("toolType"), f.name.From("tool_type"), f.args.From("args"),
+		f.pieces.From("partialArgs"), f.pieces.From("partial_args"),
+		continues.From("willContinue"), continues.From("will_continue"),
+	)
+	f.continues = continues.Kind == jsonscan.True
 }
 
 // call emits a whole call, or a piece of the open call. If server is true, Google

@@ -40,20 +40,12 @@ func (d *Decoder) begin(w *wire.Writer, of wire.Choice) {
 
 func (d *Decoder) candidate(w *wire.Writer, of wire.Choice, v jsonscan.Value) (first *wire.Problem) {
 	var content, parts, finish, message jsonscan.Value
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "index":
-			of.Index = m.Value.Int()
-		case "content":
-			content = m.Value
-		case "finishReason", "finish_reason":
-			finish = m.Value
-		case "finishMessage", "finish_message":
-			message = m.Value
-		default:
-			w.UnknownMember("the candidate", m.Key, m.Value)
-		}
-	}
+	var index jsonscan.Value
+	w.ReadKnown("the candidate", v,
+		index.From("index"), content.From("content"), finish.From("finishReason"), finish.From("finish_reason"),
+		message.From("finishMessage"), message.From("finish_message"),
+	)
+	of.Index = index.Int()
 	if content.Present() && !content.IsObject() {
 		first = wire.WrongType("candidates[].content", content, "an object")
 	}

@@ -77,14 +77,12 @@ type tokens struct {
 }
 
 func readTokens(usage jsonscan.Value) (t tokens) {
-	for m := usage.Members(); m.Next(); {
-		switch m.Key {
-		case "totalTokenCount", "total_token_count":
-			t.counted = m.Value.Present()
-		case "promptTokenCount", "prompt_token_count":
-			t.prompt = m.Value.Int()
-		}
-	}
+	var total, prompt jsonscan.Value
+	usage.Read(
+		prompt.From("promptTokenCount"), prompt.From("prompt_token_count"),
+		total.From("totalTokenCount"), total.From("total_token_count"),
+	)
+	t.counted, t.prompt = total.Present(), prompt.Int()
 	if !t.counted {
 		t.prompt = 0
 	}

@@ -125,11 +125,7 @@ func (d *InteractionsDecoder) emitResult(w *wire.Writer, f *stepFields) *wire.Pr
 	if f.failed.Kind == jsonscan.True {
 		c.Status = "error"
 	}
-	if f.result.IsNested() {
-		c.Content = w.Compact(f.result.Raw)
-	} else {
-		c.Text = w.Text(f.result)
-	}
+	c.Content, c.Text = w.ContentOf(f.result)
 	w.Emit(c)
 	return nil
 }

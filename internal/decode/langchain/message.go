@@ -56,33 +56,19 @@ func readMessage(v jsonscan.Value) fields {
 // members instead, if there is one.
 func readFields(v jsonscan.Value) (m fields, inner jsonscan.Value) {
 	m.body = v
-	for w := v.Members(); w.Next(); {
-		switch w.Key {
-		case "type":
-			m.class = w.Value.Str
-		case "kwargs", "data":
-			if w.Value.IsObject() {
-				inner = w.Value
-			}
-		case "id":
-			m.id = w.Value
-		case "content":
-			m.content = w.Value
-		case "tool_call_chunks":
-			m.pieces = w.Value
-		case "tool_calls":
-			m.calls = w.Value
-		case "invalid_tool_calls":
-			m.invalid = w.Value
-		case "additional_kwargs":
-			m.extra = w.Value
-		case "response_metadata":
-			m.meta = w.Value
-		case "usage_metadata":
-			m.usage = w.Value
-		case "chunk_position":
-			m.position = w.Value
-		}
+	var class, kwargs, data jsonscan.Value
+	v.Read(
+		class.From("type"), kwargs.From("kwargs"), data.From("data"), m.id.From("id"), m.content.From("content"),
+		m.pieces.From("tool_call_chunks"), m.calls.From("tool_calls"), m.invalid.From("invalid_tool_calls"),
+		m.extra.From("additional_kwargs"), m.meta.From("response_metadata"), m.usage.From("usage_metadata"),
+		m.position.From("chunk_position"),
+	)
+	m.class = class.Str
+	switch {
+	case data.IsObject():
+		inner = data
+	case kwargs.IsObject():
+		inner = kwargs
 	}
 	return m, inner
 }

@@ -89,22 +89,11 @@ func claimsProtocol(f wire.Frame) wire.Claim {
 		return wire.Surely
 	}
 	var kind, method, id, result, message jsonscan.Value
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			kind = m.Value
-		case "method":
-			method = m.Value
-		case "id":
-			id = m.Value
-		case "result":
-			result = m.Value
-		case "message":
-			message = m.Value
-		}
-		if kind.Str == "event" && method.IsString() {
-			return wire.Surely
-		}
+	f.Read(
+		kind.From("type"), method.From("method"), id.From("id"), result.From("result"), message.From("message"),
+	)
+	if kind.Str == "event" && method.IsString() {
+		return wire.Surely
 	}
 	// The connection also has the answers to commands.
 	if kind.Str == "success" && id.Kind == jsonscan.Number && result.IsObject() ||

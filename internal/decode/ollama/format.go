@@ -83,26 +83,12 @@ func (d *Decoder) Clone() wire.Decoder {
 }
 
 func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	var message, response, done, reason, failure, role jsonscan.Value
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "message":
-			message = m.Value
-		case "response":
-			response = m.Value
-		case "done":
-			done = m.Value
-		case "done_reason":
-			reason = m.Value
-		case "error":
-			failure = m.Value
-		case "role":
-			role = m.Value
-		case "model", "created_at", "tool_name", "tool_call_id", "content":
-		default:
-			w.UnknownMember("the line", m.Key, m.Value)
-		}
-	}
+	var message, response, done, reason, failure, role, other jsonscan.Value
+	w.ReadFrame("the line", f,
+		message.From("message"), response.From("response"), done.From("done"), reason.From("done_reason"),
+		failure.From("error"), role.From("role"), other.From("model"), other.From("created_at"),
+		other.From("tool_name"), other.From("tool_call_id"), other.From("content"),
+	)
 	switch {
 	case failure.Present():
 		w.FailRun("", w.FailureText(failure))

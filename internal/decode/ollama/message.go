@@ -64,11 +64,7 @@ func (d *Decoder) toolCall(w *wire.Writer, call jsonscan.Value) *wire.Problem {
 	if c.Name = w.Text(name); c.Name == "" {
 		return wire.WrongType("message.tool_calls[].function.name", name, "a string that is not empty")
 	}
-	if c.Object = args.IsNested(); c.Object {
-		c.Args = w.Compact(args.Raw)
-	} else {
-		c.Args = w.Text(args)
-	}
+	w.SetArgs(&c, args)
 	w.Emit(c)
 	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: c.ID, Index: c.Index})
 	return nil

@@ -10,22 +10,11 @@ import (
 // the provider failed, the finish reason ("error") does not complete the args.
 func (d *Decoder) choice(w *wire.Writer, of wire.Choice, v jsonscan.Value, failed bool) {
 	var delta, message, finish, failure jsonscan.Value
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "error":
-			failure = m.Value
-		case "index":
-			of.Index = m.Value.Int()
-		case "delta":
-			delta = m.Value
-		case "message":
-			message = m.Value
-		case "finish_reason":
-			finish = m.Value
-		default:
-			w.UnknownMember("the choice", m.Key, m.Value)
-		}
-	}
+	var index jsonscan.Value
+	w.ReadKnown("the choice", v,
+		index.From("index"), delta.From("delta"), message.From("message"), finish.From("finish_reason"), failure.From("error"),
+	)
+	of.Index = index.Int()
 	switch {
 	case delta.IsObject():
 		d.delta(w, of, delta)

@@ -13,10 +13,11 @@ type executedFields struct {
 }
 
 func (f *executedFields) read(w *wire.Writer, entry jsonscan.Value) {
+	var other jsonscan.Value
 	w.ReadKnown("executed_tools", entry,
 		f.index.From("index"), f.kind.From("type"), f.name.From("name"), f.args.From("arguments"),
-		f.output.From("output"), jsonscan.Field{Key: "search_results"},
-		jsonscan.Field{Key: "code_results"}, jsonscan.Field{Key: "browser_results"},
+		f.output.From("output"), other.From("search_results"),
+		other.From("code_results"), other.From("browser_results"),
 	)
 }
 
@@ -52,11 +53,7 @@ func (d *Decoder) executed(w *wire.Writer, c chunks.Chunk, f *executedFields) {
 	}
 	if place = wire.Keep(place); !slices.Contains(d.Running, place) {
 		d.Running = append(wire.MakeRoom(d.Running, maxRunning), place)
-		if c.Object = f.args.IsNested(); c.Object {
-			c.Args = w.Compact(f.args.Raw)
-		} else {
-			c.Args = w.Text(f.args)
-		}
+		w.SetArgs(&c, f.args)
 		w.Emit(c)
 		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Choice: c.Choice, Index: c.Index})
 	}
@@ -64,11 +61,7 @@ func (d *Decoder) executed(w *wire.Writer, c chunks.Chunk, f *executedFields) {
 		return
 	}
 	result := chunks.Chunk{Kind: chunks.Result, Index: c.Index, Name: c.Name, Status: "success"}
-	if f.output.IsNested() {
-		result.Content = w.Compact(f.output.Raw)
-	} else {
-		result.Text = w.Text(f.output)
-	}
+	result.Content, result.Text = w.ContentOf(f.output)
 	w.Emit(result)
 	d.Running = slices.DeleteFunc(d.Running, func(running string) bool { return running == place })
 }

@@ -92,33 +92,17 @@ func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		d.Running = nil
 		return nil
 	}
-	var id, choices, usage, failure, role, content jsonscan.Value
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "id":
-			id = m.Value
-		case "choices":
-			choices = m.Value
-		case "usage":
-			usage = m.Value
-		case "error":
-			failure = m.Value
-		case "role":
-			role = m.Value
-		case "content":
-			content = m.Value
-		case "object":
-			if m.Value.Str == "error" {
-				failure = f.JSON
-			}
-		case "x_groq":
-			if !usage.Present() {
-				usage = m.Value.Member("usage")
-			}
-		case "model", "service_tier", "system_fingerprint", "provider", "obfuscation":
-		default:
-			w.UnknownMember("the chunk", m.Key, m.Value)
-		}
+	var id, choices, usage, failure, role, content, object, groq, other jsonscan.Value
+	w.ReadFrame("the chunk", f,
+		id.From("id"), choices.From("choices"), usage.From("usage"), failure.From("error"), role.From("role"),
+		content.From("content"), object.From("object"), groq.From("x_groq"), other.From("model"),
+		other.From("service_tier"), other.From("system_fingerprint"), other.From("provider"), other.From("obfuscation"),
+	)
+	if object.Str == "error" && !failure.Present() {
+		failure = f.JSON
+	}
+	if !usage.Present() {
+		usage = groq.Member("usage")
 	}
 	if role.Str == "user" {
 		w.Emit(chunks.Chunk{Kind: chunks.Human, ID: w.Text(id), Text: w.PlainText(content)})

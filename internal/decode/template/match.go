@@ -1,11 +1,7 @@
 package template
 
 import (
-	"encoding/binary"
-	"math/bits"
 	"strings"
-	"unicode/utf8"
-	"unsafe"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -58,7 +54,7 @@ func (t *template) fits(event string, v *values) bool {
 		if p.number {
 			end = wire.DigitsEnd(event, at)
 		} else {
-			end = insideEnd(event, at)
+			end = jsonscan.InsideEnd(event, at)
 		}
 		switch {
 		case end < 0:
@@ -156,53 +152,4 @@ func (t *template) set(w *wire.Writer, c *chunks.Chunk, v *values) {
 			}
 		}
 	}
-}
-
-// insideEnd returns the offset of the quote that ends the string whose inside
-// begins at i, or -1 where the string is not valid.
-func insideEnd(s string, i int) int {
-	start, ascii := i, true
-	for {
-		// Eight bytes at once. The lowest bit set is exact. A higher one may be
-		// false, because of a borrow.
-		for len(s)-i >= 8 {
-			w := load8(s, i)
-			quote, slash := w^ones*'"', w^ones*'\\'
-			special := ((quote - ones) | (slash - ones) | (w - ones*' ') | w) & (ones << 7)
-			if special == 0 {
-				i += 8
-				continue
-			}
-			i += bits.TrailingZeros64(special) / 8
-			break
-		}
-		if i >= len(s) {
-			return -1
-		}
-		switch c := s[i]; {
-		case c == '"':
-			if !ascii && !utf8.ValidString(s[start:i]) {
-				return -1
-			}
-			return i
-		case c < ' ':
-			return -1
-		case c == '\\':
-			n := jsonscan.EscapeLen(s[i:])
-			if n == 0 {
-				return -1
-			}
-			i += n
-		default:
-			ascii = ascii && c < utf8.RuneSelf
-			i++
-		}
-	}
-}
-
-const ones = 0x0101010101010101
-
-// load8 returns eight bytes from i on, the first as the lowest.
-func load8(s string, i int) uint64 {
-	return binary.LittleEndian.Uint64(unsafe.Slice(unsafe.StringData(s), len(s))[i:])
 }

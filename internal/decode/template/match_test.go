@@ -6,9 +6,10 @@ import (
 	"unicode/utf8"
 
 	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 )
 
-// TestInsideEnd compares insideEnd with a check of the whole string, for each
+// TestInsideEnd compares jsonscan.InsideEnd with a check of the whole string, for each
 // special text at each offset in strings of different lengths.
 func TestInsideEnd(t *testing.T) {
 	specials := []string{
@@ -24,8 +25,8 @@ func TestInsideEnd(t *testing.T) {
 					if token := s[:len(inside)+2]; wire.Valid(token) && utf8.ValidString(token) {
 						want = len(inside) + 1
 					}
-					if got := insideEnd(s, 1); got != want && (want >= 0 || got == len(inside)+1) {
-						t.Errorf("insideEnd(%q, 1) = %d, want %d", s, got, want)
+					if got := jsonscan.InsideEnd(s, 1); got != want && (want >= 0 || got == len(inside)+1) {
+						t.Errorf("jsonscan.InsideEnd(%q, 1) = %d, want %d", s, got, want)
 					}
 				}
 			}
@@ -36,8 +37,8 @@ func TestInsideEnd(t *testing.T) {
 // TestInsideEndOpen checks strings without an end.
 func TestInsideEndOpen(t *testing.T) {
 	for _, s := range []string{`"`, `"abc`, `"abcdefghijklmnop`, `"abcdefgh\`, `"abcdefgh\"`} {
-		if got := insideEnd(s, 1); got != -1 {
-			t.Errorf("insideEnd(%q, 1) = %d, want -1", s, got)
+		if got := jsonscan.InsideEnd(s, 1); got != -1 {
+			t.Errorf("jsonscan.InsideEnd(%q, 1) = %d, want -1", s, got)
 		}
 	}
 }

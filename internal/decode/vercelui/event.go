@@ -14,43 +14,19 @@ type event struct {
 // read reads the members of an event. The names of version 4 become those of
 // version 5.
 func (e *event) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			e.kind = currentKind(m.Value)
-		case "messageId":
-			e.message = m.Value
-		case "id":
-			e.id = m.Value
-		case "toolCallId":
-			e.call = m.Value
-		case "toolName":
-			e.name = m.Value
-		case "delta", "inputTextDelta", "text", "argsTextDelta":
-			e.delta = m.Value
-		case "input", "args":
-			e.input = m.Value
-		case "output", "result":
-			e.output = m.Value
-		case "errorText", "error":
-			e.failure, e.worded = m.Value, m.Key == "errorText"
-		case "finishReason":
-			e.finish = m.Value
-		case "usage", "totalUsage":
-			e.usage = m.Value
-		case "reason":
-			e.reason = m.Value
-		case "approvalId":
-			e.approval = m.Value
-		case "isAutomatic":
-			e.automatic = m.Value
-		case "inputEncoding":
-			e.encoding = m.Value
-		case "providerExecuted":
-			e.executed = m.Value
-		case "preliminary":
-			e.preliminary = m.Value
-		}
+	var text jsonscan.Value
+	f.Read(
+		e.kind.From("type"), e.message.From("messageId"), e.id.From("id"), e.call.From("toolCallId"), e.name.From("toolName"),
+		e.delta.From("delta"), e.delta.From("inputTextDelta"), e.delta.From("text"), e.delta.From("argsTextDelta"),
+		e.input.From("input"), e.input.From("args"), e.output.From("output"), e.output.From("result"),
+		text.From("errorText"), e.failure.From("error"), e.finish.From("finishReason"),
+		e.usage.From("usage"), e.usage.From("totalUsage"), e.reason.From("reason"),
+		e.approval.From("approvalId"), e.automatic.From("isAutomatic"), e.encoding.From("inputEncoding"),
+		e.executed.From("providerExecuted"), e.preliminary.From("preliminary"),
+	)
+	e.kind = currentKind(e.kind)
+	if text.Raw != "" {
+		e.failure, e.worded = text, true
 	}
 }
 

@@ -41,33 +41,18 @@ func (w *Writer) Content(of Choice, kind chunks.Kind, v jsonscan.Value) {
 
 // OpenAICall emits an entry of tool_calls, which may be incomplete.
 func (w *Writer) OpenAICall(of Choice, call jsonscan.Value) {
-	var id, function, custom jsonscan.Value
-	index, kind := "", ""
-	for m := call.Members(); m.Next(); {
-		switch m.Key {
-		case "index":
-			if m.Value.Present() {
-				index = m.Value.Raw
-			}
-		case "id":
-			id = m.Value
-		case "type":
-			if m.Value.Str == "custom" {
-				kind = "custom"
-			}
-		case "function":
-			function = m.Value
-		case "custom":
-			custom = m.Value
-		default:
-			w.UnknownMember("tool_calls", m.Key, m.Value)
-		}
+	var index, id, kind, function, custom jsonscan.Value
+	w.ReadKnown("tool_calls", call,
+		index.From("index"), id.From("id"), kind.From("type"), function.From("function"), custom.From("custom"),
+	)
+	callKind := ""
+	if custom.IsObject() || kind.Str == "custom" {
+		callKind = "custom"
 	}
 	if custom.IsObject() {
-		w.OpenAIFunction(of, custom, index, w.Text(id), "custom")
-		return
+		function = custom
 	}
-	w.OpenAIFunction(of, function, index, w.Text(id), kind)
+	w.OpenAIFunction(of, function, RawIndex(index), w.Text(id), callKind)
 }
 
 // OpenAIFunction emits a fragment from {"name","arguments"}, or of a custom
@@ -79,13 +64,17 @@ func (w *Writer) OpenAIFunction(of Choice, function jsonscan.Value, index, id, k
 		Kind: chunks.Fragment, Message: of.Message, Choice: of.Index, Whole: of.Whole, IDVaries: of.Varies,
 		Index: index, ID: id, Name: w.Text(name), CallKind: kind,
 	}
-	if c.Object = args.IsNested(); c.Object {
-		c.Args = w.Compact(args.Raw)
-	} else {
-		c.Args = w.Text(args)
-	}
+	w.SetArgs(&c, args)
 	if c.ID != "" || c.Name != "" || c.Args != "" {
 		w.Emit(c)
+	}
+}
+
+// SetArgs sets the args of a chunk, which are text, or an object or array as JSON.
+func (w *Writer) SetArgs(c *chunks.Chunk, args jsonscan.Value) {
+	c.Object = args.IsNested()
+	if c.Args = w.Text(args); c.Object {
+		c.Args = w.Compact(args.Raw)
 	}
 }
 

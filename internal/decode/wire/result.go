@@ -19,38 +19,17 @@ type ResultFields struct {
 
 // ReadResult returns the members of a result.
 func ReadResult(v jsonscan.Value) (b ResultFields) {
+	v.Read(
+		b.call.From("call"), b.name.From("name"), b.content.From("content"), b.content.From("output"),
+		b.status.From("status"), b.isError.From("is_error"), b.kind.From("type"), b.role.From("role"),
+		b.data.From("data"), b.kwargs.From("kwargs"), b.bedrock.From("toolResult"),
+		b.gemini.From("functionResponse"), b.gemini.From("function_response"), b.parts.From("parts"),
+		b.tool.From("tool_name"), b.path.From("id"),
+	)
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "tool_call_id", "tool_use_id", "call_id", "toolUseId":
 			b.id, b.field = m.Value, m.Key
-		case "call":
-			b.call = m.Value
-		case "name":
-			b.name = m.Value
-		case "content", "output":
-			b.content = m.Value
-		case "status":
-			b.status = m.Value
-		case "is_error":
-			b.isError = m.Value
-		case "type":
-			b.kind = m.Value
-		case "role":
-			b.role = m.Value
-		case "data":
-			b.data = m.Value
-		case "kwargs":
-			b.kwargs = m.Value
-		case "toolResult":
-			b.bedrock = m.Value
-		case "functionResponse", "function_response":
-			b.gemini = m.Value
-		case "parts":
-			b.parts = m.Value
-		case "tool_name":
-			b.tool = m.Value
-		case "id":
-			b.path = m.Value
 		}
 	}
 	return b
@@ -138,7 +117,7 @@ func (w *Writer) ToolResult(r ResultFields) *Problem {
 	}
 	c.ID = b.Text(r.field, r.id)
 	c.Status = b.resultStatus(r)
-	c.Content, c.Text = w.value(r.content)
+	c.Content, c.Text = w.ContentOf(r.content)
 	if b.Problem != nil {
 		return b.Problem
 	}
@@ -149,8 +128,8 @@ func (w *Writer) ToolResult(r ResultFields) *Problem {
 	return nil
 }
 
-// value returns an object or array as JSON, and any other value as text.
-func (w *Writer) value(v jsonscan.Value) (content, text string) {
+// ContentOf returns an object or array as JSON, and any other value as text.
+func (w *Writer) ContentOf(v jsonscan.Value) (content, text string) {
 	if v.IsNested() {
 		return w.Compact(v.Raw), ""
 	}

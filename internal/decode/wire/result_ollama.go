@@ -13,7 +13,7 @@ func (w *Writer) OllamaResult(message jsonscan.Value) *Problem {
 	if c.ID == "" && c.Name == "" {
 		return WrongShape("the result names no call: tool_name and tool_call_id are missing or empty")
 	}
-	c.Content, c.Text = w.value(r.content)
+	c.Content, c.Text = w.ContentOf(r.content)
 	w.Emit(c)
 	return nil
 }

@@ -77,6 +77,16 @@ func (w *Writer) ReadKnown(what string, v jsonscan.Value, fields ...jsonscan.Fie
 	}
 }
 
+// ReadFrame reads the members of a frame as ReadKnown does.
+func (w *Writer) ReadFrame(what string, f Frame, fields ...jsonscan.Field) {
+	at, found := 0, false
+	for m := f.Members(); m.Next(); {
+		if at, found = jsonscan.Assign(fields, at, m.Key, &m.Value); !found {
+			w.UnknownMember(what, m.Key, m.Value)
+		}
+	}
+}
+
 // unknown records the first unknown part of the frame.
 func (w *Writer) unknown(text string) {
 	if w.unread == nil {
