@@ -30,128 +30,114 @@ func (e *Event) AppendBody(dst []byte) ([]byte, error) {
 	if e.Type == Synthetic {
 		return append(dst, e.Message...), nil
 	}
-	w := writer{members{B: append(dst, '{')}}
+	w := writer{b: append(dst, '{')}
 	w.subject(e)
 	w.content(e)
 	w.waiting(e)
 	w.outcome(e)
-	w.B = append(w.B, '}')
-	if w.Err != nil {
-		return nil, fmt.Errorf("events: %s %s: %w", e.Type, e.EventID, w.Err)
+	w.b = append(w.b, '}')
+	if w.err != nil {
+		return nil, fmt.Errorf("events: %s %s: %w", e.Type, e.EventID, w.err)
 	}
-	return w.B, nil
+	return w.b, nil
 }
 
 func (w *writer) subject(e *Event) {
-	w.Always("type", string(e.Type))
+	w.always("type", string(e.Type))
 	w.id("event_id", e.EventID)
-	w.Always("session", e.Session)
-	w.Text("run", e.Run)
+	w.always("session", e.Session)
+	w.text("run", e.Run)
 	if e.Place != nil {
-		w.Always("message_id", e.MessageID)
-		w.Always("namespace", e.Namespace)
-		w.Number("choice", int64(e.Choice))
+		w.always("message_id", e.MessageID)
+		w.always("namespace", e.Namespace)
+		w.number("choice", int64(e.Choice))
 	}
 	w.raw("index", e.Index)
-	w.Text("call", e.Call)
-	w.Text("id", e.ID)
-	w.Flag("id_synthesized", e.IDSynthesized)
-	w.Text("uid", e.UID)
-	w.Text("tool_name", e.ToolName)
-	w.Text("kind", e.Kind)
+	w.text("call", e.Call)
+	w.text("id", e.ID)
+	w.flag("id_synthesized", e.IDSynthesized)
+	w.text("uid", e.UID)
+	w.text("tool_name", e.ToolName)
+	w.text("kind", e.Kind)
 	w.time("timestamp", &e.Timestamp)
-	w.Text("role", e.Role)
-	w.Text("parent_call", e.ParentCall)
-	w.Flag("provider_executed", e.ProviderExecuted)
+	w.text("role", e.Role)
+	w.text("parent_call", e.ParentCall)
+	w.flag("provider_executed", e.ProviderExecuted)
 	w.time("deadline", e.Deadline)
 }
 
 func (w *writer) content(e *Event) {
 	if e.Part != 0 {
-		w.Number("part", int64(e.Part))
+		w.number("part", int64(e.Part))
 	}
 	if e.Offset != 0 {
-		w.Number("offset", int64(e.Offset.Bytes()))
+		w.number("offset", int64(e.Offset.Bytes()))
 	}
-	w.Text("content", e.Content)
-	w.Text("args", e.Args)
+	w.text("content", e.Content)
+	w.text("args", e.Args)
 	if e.ArgsText != nil {
-		w.Always("args_text", *e.ArgsText)
+		w.always("args_text", *e.ArgsText)
 	}
 	w.raw("tool_args", e.ToolArgs)
 	w.answer("args_valid", e.ArgsValid)
-	w.Text("args_error", e.ArgsError)
-	w.Flag("double_encoded", e.DoubleEncoded)
-	w.Text("by", e.By)
+	w.text("args_error", e.ArgsError)
+	w.flag("double_encoded", e.DoubleEncoded)
+	w.text("by", e.By)
 	w.ref("args_ref", e.ArgsRef)
 }
 
 func (w *writer) waiting(e *Event) {
-	w.Text("interrupt_id", e.InterruptID)
-	w.Text("message", e.Progress)
+	w.text("interrupt_id", e.InterruptID)
+	w.text("message", e.Progress)
 	if e.Percent != nil {
 		b, err := json.Marshal(*e.Percent)
-		w.Fail(err)
-		w.Key("percent")
-		w.B = append(w.B, b...)
+		w.fail(err)
+		w.key("percent")
+		w.b = append(w.b, b...)
 	}
 }
 
 func (w *writer) outcome(e *Event) {
-	w.Text("status", string(e.Status))
-	w.Flag("synthetic", e.Synthetic)
+	w.text("status", string(e.Status))
+	w.flag("synthetic", e.Synthetic)
 	w.reason("reason", e.Reason)
 	w.raw("tool_result", e.ToolResult)
 	w.ref("tool_result_ref", e.ToolResultRef)
-	w.Flag("conflict", e.Conflict)
+	w.flag("conflict", e.Conflict)
 	w.answer("args_complete", e.ArgsAnnounced)
 	w.count("duration_ms", e.DurationMS)
 	w.count("args_ms", e.ArgsMS)
 	w.count("run_ms", e.RunMS)
-	w.Text("finish_reason", e.FinishReason)
+	w.text("finish_reason", e.FinishReason)
 	w.raw("usage", e.Usage)
-	w.Flag("superseded", e.Superseded)
-	if len(e.Pending) > 0 {
-		w.List("pending", e.Pending)
-	}
+	w.flag("superseded", e.Superseded)
+	w.list("pending", e.Pending)
 	w.count("closed", e.Closed)
-	if len(e.Calls) > 0 {
-		w.List("calls", e.Calls)
-	}
+	w.list("calls", e.Calls)
 	w.target("target", e.Target)
 	if e.Input != 0 {
-		w.Key("input")
-		w.B = strconv.AppendUint(w.B, e.Input, 10)
+		w.key("input")
+		w.b = strconv.AppendUint(w.b, e.Input, 10)
 	}
 }
 
-// writer appends the members of an event. Its methods are named after the kinds of
-// values. All except id leave out empty values.
-type writer struct{ members }
-
 func (w *writer) id(name string, id ID) {
-	w.Key(name)
-	w.B = append(w.B, '"')
-	w.B = id.Append(w.B)
-	w.B = append(w.B, '"')
+	w.key(name)
+	w.b = append(w.b, '"')
+	w.b = id.Append(w.b)
+	w.b = append(w.b, '"')
 }
 
 func (w *writer) count(name string, n *int64) {
 	if n != nil {
-		w.Number(name, *n)
+		w.number(name, *n)
 	}
 }
 
 func (w *writer) answer(name string, yes *bool) {
 	if yes != nil {
-		w.Key(name)
-		w.B = strconv.AppendBool(w.B, *yes)
-	}
-}
-
-func (w *writer) time(name string, t *Time) {
-	if t != nil {
-		w.Time(name, *t)
+		w.key(name)
+		w.b = strconv.AppendBool(w.b, *yes)
 	}
 }
 
@@ -160,64 +146,60 @@ func (w *writer) raw(name string, value json.RawMessage) {
 	if len(value) == 0 {
 		return
 	}
-	w.Key(name)
+	w.key(name)
 	if len(value) == 1 && '0' <= value[0] && value[0] <= '9' { // the common case of an index
-		w.B = append(w.B, value[0])
+		w.b = append(w.b, value[0])
 		return
 	}
-	b := bytes.NewBuffer(w.B)
-	w.Fail(json.Compact(b, value))
-	w.B = b.Bytes()
+	b := bytes.NewBuffer(w.b)
+	w.fail(json.Compact(b, value))
+	w.b = b.Bytes()
 }
 
 func (w *writer) reason(name string, r *Reason) {
 	if r == nil {
 		return
 	}
-	w.Key(name)
-	w.B = append(w.B, '{')
-	w.Always("code", string(r.Code))
-	w.Always("text", r.Text)
-	w.Text("detail", r.Detail)
-	w.B = append(w.B, '}')
+	w.key(name)
+	w.b = append(w.b, '{')
+	w.always("code", string(r.Code))
+	w.always("text", r.Text)
+	w.text("detail", r.Detail)
+	w.b = append(w.b, '}')
 }
 
 func (w *writer) target(name string, t *Target) {
 	if t == nil {
 		return
 	}
-	w.Key(name)
-	w.B = append(w.B, '{')
-	if len(t.ToolCallIDs) > 0 {
-		w.List("tool_call_ids", t.ToolCallIDs)
-	}
-	if len(t.Calls) > 0 {
-		w.List("calls", t.Calls)
-	}
-	w.Text("message_id", t.MessageID)
-	w.Text("run", t.Run)
+	w.key(name)
+	w.b = append(w.b, '{')
+	w.list("tool_call_ids", t.ToolCallIDs)
+	w.list("calls", t.Calls)
+	w.text("message_id", t.MessageID)
+	w.text("run", t.Run)
 	if t.More != 0 {
-		w.Number("more", int64(t.More))
+		w.number("more", int64(t.More))
 	}
-	w.B = append(w.B, '}')
+	w.b = append(w.b, '}')
 }
 
 func (w *writer) ref(name string, r *Ref) {
 	if r == nil {
 		return
 	}
-	w.Key(name)
-	w.B = append(w.B, '{')
-	w.Number("size", int64(r.Size))
-	w.Always("sha256", r.SHA256)
-	w.Always("preview", r.Preview)
-	if r.Chunks != nil {
-		w.List("chunks", r.Chunks)
+	w.key(name)
+	w.b = append(w.b, '{')
+	w.number("size", int64(r.Size))
+	w.always("sha256", r.SHA256)
+	w.always("preview", r.Preview)
+	w.key("chunks")
+	if r.Chunks == nil {
+		w.b = append(w.b, "null"...)
 	} else {
-		w.Key("chunks")
-		w.B = append(w.B, "null"...)
+		w.array(r.Chunks)
 	}
-	w.B = append(w.B, '}')
+	w.b = append(w.b, '}')
 }
 
 // Quote returns a string as JSON, without escapes for HTML.

@@ -2,70 +2,79 @@ package events
 
 import "strconv"
 
-// members appends the members of a JSON object, as encoding/json writes them without
-// escapes for HTML. Text and Flag leave out empty values.
-type members struct {
-	B   []byte // ends with the beginning of the object, or with a member
-	Err error  // the first that was passed to Fail
+// writer appends the members of a JSON object, as encoding/json writes them without
+// escapes for HTML. Its methods are named after the kinds of values. All except id, always
+// and number leave out empty values.
+type writer struct {
+	b   []byte // ends with the beginning of the object, or with a member
+	err error  // the first that was passed to fail
 }
 
-// Fail keeps the first error.
-func (m *members) Fail(err error) {
-	if m.Err == nil {
-		m.Err = err
+// fail keeps the first error.
+func (w *writer) fail(err error) {
+	if w.err == nil {
+		w.err = err
 	}
 }
 
-// Key appends the name of a member, whose value follows.
-func (m *members) Key(name string) {
-	if m.B[len(m.B)-1] != '{' {
-		m.B = append(m.B, ',')
+// key appends the name of a member, whose value follows.
+func (w *writer) key(name string) {
+	if w.b[len(w.b)-1] != '{' {
+		w.b = append(w.b, ',')
 	}
-	m.B = append(m.B, '"')
-	m.B = append(m.B, name...)
-	m.B = append(m.B, '"', ':')
+	w.b = append(w.b, '"')
+	w.b = append(w.b, name...)
+	w.b = append(w.b, '"', ':')
 }
 
-func (m *members) Always(name, s string) {
-	m.Key(name)
-	m.B = AppendQuoted(m.B, s)
+func (w *writer) always(name, s string) {
+	w.key(name)
+	w.b = AppendQuoted(w.b, s)
 }
 
-// Text appends a string that is not empty.
-func (m *members) Text(name, s string) {
+// text appends a string that is not empty.
+func (w *writer) text(name, s string) {
 	if s != "" {
-		m.Always(name, s)
+		w.always(name, s)
 	}
 }
 
-// Flag appends true, or nothing.
-func (m *members) Flag(name string, set bool) {
+// flag appends true, or nothing.
+func (w *writer) flag(name string, set bool) {
 	if set {
-		m.Key(name)
-		m.B = append(m.B, "true"...)
+		w.key(name)
+		w.b = append(w.b, "true"...)
 	}
 }
 
-func (m *members) Number(name string, n int64) {
-	m.Key(name)
-	m.B = strconv.AppendInt(m.B, n, 10)
+func (w *writer) number(name string, n int64) {
+	w.key(name)
+	w.b = strconv.AppendInt(w.b, n, 10)
 }
 
-func (m *members) Time(name string, t Time) {
-	m.Key(name)
-	m.B = append(m.B, '"')
-	m.B = t.append(m.B)
-	m.B = append(m.B, '"')
+func (w *writer) time(name string, t *Time) {
+	if t != nil {
+		w.key(name)
+		w.b = append(w.b, '"')
+		w.b = t.append(w.b)
+		w.b = append(w.b, '"')
+	}
 }
 
-func (m *members) List(name string, list []string) {
-	m.Key(name)
-	m.B = append(m.B, '[')
-	for i, s := range list {
+func (w *writer) list(name string, values []string) {
+	if len(values) > 0 {
+		w.key(name)
+		w.array(values)
+	}
+}
+
+func (w *writer) array(values []string) {
+	w.b = append(w.b, '[')
+	for i, s := range values {
 		if i > 0 {
-			m.B = append(m.B, ',')
+			w.b = append(w.b, ',')
 		}
-		m.B = AppendQuoted(m.B, s)
+		w.b = AppendQuoted(w.b, s)
 	}
-	m.B = append(m.B, ']')
+	w.b = append(w.b, ']')
 }

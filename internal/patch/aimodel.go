@@ -216,7 +216,7 @@ func (w *aiModelWriter) part(a answer) string {
 		return aiModelResult(c)
 	}
 	r := &w.h.results[a.result]
-	return w.h.format.about().linked(r.raw, c, r)
+	return w.h.format.about().withCallID(r.raw, c, r)
 }
 
 // message writes a message with its changed calls, and without the results that

@@ -58,19 +58,19 @@ func aiUICall(h *history, m, n int, part string) (c call, ok bool) {
 	if !static && kind != "dynamic-tool" {
 		return c, false
 	}
-	c.settled = strings.HasPrefix(state, "output-")
+	c.hasOutput = strings.HasPrefix(state, "output-")
 	switch {
 	case isNull(c.idText):
 		h.refuse(m, "the part %q has no \"toolCallId\"", kind)
 	case oneOf(state, "call partial-call result"):
 		h.refuse(m, "the part %q has the state %q of AI SDK 4", kind, state)
-	case !c.settled && (text(output) != "" || text(failure) != ""):
+	case !c.hasOutput && (text(output) != "" || text(failure) != ""):
 		h.refuse(m, "the part %q has a result, but the state %q, not one of a result", kind, state)
 	}
 	c.asked = oneOf(state, "approval-requested approval-responded")
 	c.approved, c.denied = member(approval, "approved") == "true", member(approval, "approved") == "false"
 	c.placeholder = state == "output-error" && (h.isPlaceholder(failure) || h.opts.Template != "" && h.matchesTemplate(&c, failure))
-	if !c.settled && (state == "input-streaming" || isNull(c.args)) {
+	if !c.hasOutput && (state == "input-streaming" || isNull(c.args)) {
 		c.streams, c.changedArgs = true, "{}"
 		c.broken = state == "input-streaming"
 	}
@@ -103,9 +103,9 @@ func markRepetitions(calls []call) {
 		case c.id == "":
 		case b == nil:
 			best[k] = c
-		case !c.settled && (b.settled || !b.streams || c.streams):
+		case !c.hasOutput && (b.hasOutput || !b.streams || c.streams):
 			c.repetition = true
-		case !b.settled:
+		case !b.hasOutput:
 			b.repetition = true
 			best[k] = c
 		}
@@ -150,7 +150,7 @@ func aiUIPatched(c *call, part string) string {
 	if !c.approved {
 		part = removeMember(part, "approval")
 	}
-	if !c.settled && isNull(member(part, "input")) {
+	if !c.hasOutput && isNull(member(part, "input")) {
 		part = setMember(part, "input", "{}")
 	}
 	return setMember(removeMember(part, gone), key, content)

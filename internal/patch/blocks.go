@@ -69,7 +69,7 @@ func (plainBlocks) turn(blocks []string) string {
 }
 
 // answer is the block of a result for its call.
-func (f plainBlocks) answer(_ *history, c *call, r *result) string { return f.linked(r.raw, c, r) }
+func (f plainBlocks) answer(_ *history, c *call, r *result) string { return f.withCallID(r.raw, c, r) }
 
 // blockShape is a format made of a blockFormat.
 type blockShape struct{ blockFormat }

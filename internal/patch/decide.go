@@ -132,7 +132,7 @@ func (h *history) markLeftOpen() {
 	pending, rank := h.pendingCalls(), h.ranks()
 	for i := range h.calls {
 		c := &h.calls[i]
-		if c.dropped != "" || c.answeredInside || c.settled || c.answer >= 0 {
+		if c.dropped != "" || c.answeredInside || c.hasOutput || c.answer >= 0 {
 			continue
 		}
 		_, known := h.opts.Results[c.ref()]
@@ -146,7 +146,7 @@ func (h *history) addResults() {
 	for i := range h.calls {
 		c := &h.calls[i]
 		has := c.answer >= 0 || c.placeholder
-		if c.dropped != "" || c.answeredInside || c.settled && !c.placeholder || c.leftOpen || has && !h.replaceable(c, rank[i]) {
+		if c.dropped != "" || c.answeredInside || c.hasOutput && !c.placeholder || c.leftOpen || has && !h.replaceable(c, rank[i]) {
 			continue
 		}
 		h.fillContent(c, rank[i])
@@ -192,7 +192,7 @@ func (h *history) pendingCalls() map[int]bool {
 	}
 	for c := range h.calls {
 		call := &h.calls[c]
-		if _, ok := last[call.ref()]; ok && !call.settled && call.answer < 0 && call.dropped == "" {
+		if _, ok := last[call.ref()]; ok && !call.hasOutput && call.answer < 0 && call.dropped == "" {
 			last[call.ref()] = c
 		}
 	}

@@ -80,7 +80,7 @@ type call struct {
 	repeated          string // raw value of a member that the result must repeat, "" for none
 	broken            bool   // the args are not JSON
 	answeredInside    bool   // its result is part of a user's message, and stays there
-	settled           bool   // its result is part of the call itself
+	hasOutput         bool   // its result is part of the call itself
 	placeholder       bool   // that result stands for a missing one
 	repetition        bool   // another call of its message is the same one
 	streams           bool   // its args may still arrive, so they change only when it gets a result

@@ -111,7 +111,7 @@ func (f langchainExFormat) putResults(h *history, t int) {
 		if n == 0 && h.onlyAnswers(r.message, t) {
 			base = r.message
 		}
-		elements = append(elements, f.linked(r.raw, &h.calls[r.call], r))
+		elements = append(elements, f.withCallID(r.raw, &h.calls[r.call], r))
 	}
 	h.newResults = elements
 	last := -1 // the last message with a place

@@ -157,7 +157,7 @@ func (h *history) matchEarly() {
 // hasResult reports whether a call has a result. If late results become notes, they
 // are not counted.
 func (h *history) hasResult(c *call) bool {
-	if c.answeredInside || c.settled {
+	if c.answeredInside || c.hasOutput {
 		return true
 	}
 	for r := c.firstResult; r >= 0; r = h.results[r].next {

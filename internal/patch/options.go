@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -134,12 +135,12 @@ func (o Options) Check() error {
 			return fmt.Errorf("patch: option placeholders[%d]: text besides {name} and {id} is missing, so it would match any result", i)
 		}
 	}
-	for _, id := range sortedKeys(o.Reasons) {
+	for _, id := range slices.Sorted(maps.Keys(o.Reasons)) {
 		if !slices.Contains(reasons(), events.Text(o.Reasons[id])) {
 			return fmt.Errorf("patch: option reasons: unknown reason %q of call %q (known: %s)", o.Reasons[id], id, wordList(reasons()))
 		}
 	}
-	for _, id := range sortedKeys(o.Results) {
+	for _, id := range slices.Sorted(maps.Keys(o.Results)) {
 		if !json.Valid(o.Results[id]) {
 			return fmt.Errorf("patch: option results: the result of call %q is not JSON", id)
 		}
@@ -211,13 +212,4 @@ func (o Options) orDefaults() Options {
 	}
 	o.Limits = o.Limits.orDefaults()
 	return o
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

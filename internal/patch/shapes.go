@@ -66,8 +66,8 @@ func (*facts) waits(*history, *call) bool { return false }
 
 func (*facts) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 
-// linked returns a result with the id of its call.
-func (f *facts) linked(raw string, c *call, r *result) string {
+// withCallID returns a result with the id of its call.
+func (f *facts) withCallID(raw string, c *call, r *result) string {
 	if id := c.finalID(); id != r.id {
 		return setMember(raw, f.resultID, quote(id))
 	}
@@ -75,7 +75,7 @@ func (f *facts) linked(raw string, c *call, r *result) string {
 }
 
 func (f *facts) result(h *history, r *result) string {
-	return f.linked(h.at(r.message), &h.calls[r.call], r)
+	return f.withCallID(h.at(r.message), &h.calls[r.call], r)
 }
 
 func (*facts) note(h *history, r *result) string { return h.note(r) }
@@ -124,8 +124,8 @@ func Shapes() []Shape {
 // sorted.
 func Repairable() []Shape { return append([]Shape{Auto}, Shapes()...) }
 
-// named returns the format of a shape, nil if it is unknown.
-func named(shape Shape) format {
+// formatNamed returns the format of a shape, nil if it is unknown.
+func formatNamed(shape Shape) format {
 	for _, f := range shapes {
 		if f.about().shape == shape {
 			return f
@@ -138,7 +138,7 @@ func named(shape Shape) format {
 // message with a structural key of another shape is an error.
 func formatOf(shape Shape, d *document) (format, error) {
 	l := newLexicon()
-	if f := named(shape); f != nil {
+	if f := formatNamed(shape); f != nil {
 		return f, checkSigns(d, l, f)
 	}
 	if shape != "" && shape != Auto {
@@ -160,25 +160,25 @@ func formatOf(shape Shape, d *document) (format, error) {
 func plainFormat(d *document) (format, error) {
 	switch d.field {
 	case "input":
-		return named(Responses), nil
+		return formatNamed(Responses), nil
 	case "contents":
-		return named(Gemini), nil
+		return formatNamed(Gemini), nil
 	}
 	for m := range d.messages {
 		var kind, role, content string
 		scan(d.at(m), to{"type", &kind}, to{"role", &role}, to{"content", &content})
 		switch {
 		case text(kind) == "message":
-			return named(Responses), nil
+			return formatNamed(Responses), nil
 		case text(role) == "tool" && strings.HasPrefix(content, "[") && isEmpty(content):
-			return named(AIModel), nil // the only one whose results are parts of such a message
+			return formatNamed(AIModel), nil // the only one whose results are parts of such a message
 		case text(role) == "":
 			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %s)", m, wordList(Shapes()))
 		case !hasContent(d.at(m)):
 			return nil, fmt.Errorf("patch: message %d: it has no content of a known form; name the format (known: %s)", m, wordList(Shapes()))
 		}
 	}
-	return named(OpenAI), nil
+	return formatNamed(OpenAI), nil
 }
 
 func hasContent(message string) bool {

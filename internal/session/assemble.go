@@ -1,10 +1,9 @@
 package session
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"streamer/internal/decode"
@@ -169,19 +168,10 @@ func (c *AssembledCall) building(m *lifecycle.Message, call *lifecycle.Call, nex
 	c.ArgsText, c.Args, c.ArgsValid = string(call.Text), args.JSON, args.Valid
 }
 
+// compareCalls compares two calls by the sequence of their input, then by their
+// number in it.
 func compareCalls(x, y string) int {
-	xs, xk, _ := strings.Cut(x, ".")
-	ys, yk, _ := strings.Cut(y, ".")
-	if d := number(xs) - number(ys); d != 0 {
-		return d
-	}
-	return number(xk) - number(yk)
-}
-
-func number(s string) int {
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return 0
-	}
-	return n
+	a, _ := events.ParseID(x)
+	b, _ := events.ParseID(y)
+	return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.N, b.N))
 }

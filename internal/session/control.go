@@ -10,33 +10,31 @@ import (
 	"streamer/internal/lifecycle"
 )
 
-func feedControl(step *lifecycle.Step, in *Input) {
+func feed(step *lifecycle.Step, s *State, in *Input) {
 	switch in.Kind {
+	case inputs.Delta:
+		feedDelta(step, s, in)
 	case inputs.Result:
 		results, problem := in.reader().Result(in.Data)
 		step.Chunks(results)
 		reject(step, problem)
 	case inputs.Progress:
-		progress, problem := decode.Progress(in.Data)
-		if reject(step, problem) {
-			return
+		if progress, problem := decode.Progress(in.Data); !reject(step, problem) {
+			step.ProgressInput(&progress)
 		}
-		step.ProgressInput(&progress)
 	case inputs.Interrupt:
-		body, problem := decode.Interrupt(in.Data)
-		if reject(step, problem) {
-			return
+		if i, problem := decode.Interrupt(in.Data); !reject(step, problem) {
+			step.Interrupt(lifecycle.Interrupt{Reason: i.Reason, IDs: i.ToolCallIDs, Calls: i.Calls, MessageID: i.MessageID, Run: i.Run})
 		}
-		step.Interrupt(lifecycle.Interrupt{
-			Reason: body.Reason, IDs: body.ToolCallIDs, Calls: body.Calls,
-			MessageID: body.MessageID, Run: body.Run,
-		})
 	case inputs.End:
-		reason, problem := decode.End(in.Data)
-		if reject(step, problem) {
-			return
+		endDeltas(step, s)
+		if reason, problem := decode.End(in.Data); !reject(step, problem) {
+			step.End(events.Status(reason), "")
 		}
-		step.End(events.Status(reason), "")
+	case inputs.Clock:
+		feedClock(step, s, in)
+	default:
+		step.Reject(events.BadShape, 0, "there is no input of kind "+string(in.Kind))
 	}
 }
 

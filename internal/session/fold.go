@@ -76,22 +76,6 @@ func (s *State) forget(at events.Time, rules *Rules) {
 	}
 }
 
-func feed(step *lifecycle.Step, s *State, in *Input) {
-	switch in.Kind {
-	case inputs.Delta:
-		feedDelta(step, s, in)
-	case inputs.Result, inputs.Progress, inputs.Interrupt, inputs.End:
-		if in.Kind == inputs.End {
-			endDeltas(step, s)
-		}
-		feedControl(step, in)
-	case inputs.Clock:
-		feedClock(step, s, in)
-	default:
-		step.Reject(events.BadShape, 0, "there is no input of kind "+string(in.Kind))
-	}
-}
-
 func (in *Input) reader() *decode.Reader {
 	if in.Reader == nil {
 		return new(decode.Reader)

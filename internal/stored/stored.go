@@ -165,8 +165,11 @@ func (f *Fields) head(named bool) {
 	}
 }
 
-// done follows the value of a field that was read.
+// done follows the value of a field that was written or read.
 func (f *Fields) done(name string) {
+	if !f.reading {
+		return
+	}
 	f.taken = true
 	if f.err == nil {
 		f.head(true)
@@ -244,13 +247,18 @@ func (f *Fields) begin(k kind, name string) {
 	f.b = append(append(f.b, byte(k)<<5|byte(len(name))), name...)
 }
 
+// visits reports whether the field of that name is written or read now. Zero values are
+// not written.
+func (f *Fields) visits(name string, zero bool) bool {
+	if f.reading {
+		return f.next(name)
+	}
+	return !zero
+}
+
 // Text writes or reads a string.
 func (f *Fields) Text(name string, v *string) {
-	if !f.reading {
-		if *v != "" {
-			textValue(f, name, v)
-		}
-	} else if f.next(name) {
+	if f.visits(name, *v == "") {
 		textValue(f, name, v)
 		f.done(name)
 	}
@@ -288,25 +296,25 @@ func (f *Fields) keep(s []byte) string {
 
 // Bytes writes or reads bytes.
 func (f *Fields) Bytes(name string, v *[]byte) {
-	if !f.reading {
-		if len(*v) > 0 {
-			writeText(f, name, *v)
-		}
-	} else if f.next(name) {
+	switch {
+	case !f.visits(name, len(*v) == 0):
+	case f.reading:
 		*v = bytes.Clone(f.bytes())
 		f.done(name)
+	default:
+		writeText(f, name, *v)
 	}
 }
 
 // Flag writes or reads a boolean.
 func (f *Fields) Flag(name string, v *bool) {
-	if !f.reading {
-		if *v {
-			f.begin(flag, name)
-		}
-	} else if f.next(name) {
+	switch {
+	case !f.visits(name, !*v):
+	case f.reading:
 		*v = f.is(flag)
 		f.done(name)
+	default:
+		f.begin(flag, name)
 	}
 }
 
@@ -317,11 +325,7 @@ type integer interface {
 
 // Number writes or reads an integer.
 func Number[T integer](f *Fields, name string, v *T) {
-	if !f.reading {
-		if *v != 0 {
-			numberValue(f, name, v)
-		}
-	} else if f.next(name) {
+	if f.visits(name, *v == 0) {
 		numberValue(f, name, v)
 		f.done(name)
 	}
@@ -382,17 +386,14 @@ func Object[T any](f *Fields, name string, v *T, visit func(*T, *Fields)) {
 
 // Pointer writes or reads an object, which is left out where the pointer is nil.
 func Pointer[T any](f *Fields, name string, v **T, visit func(*T, *Fields)) {
-	if !f.reading {
-		if *v != nil {
-			objectValue(f, name, *v, visit)
-		}
-	} else if f.next(name) {
-		if *v == nil {
-			*v = new(T)
-		}
-		objectValue(f, name, *v, visit)
-		f.done(name)
+	if !f.visits(name, *v == nil) {
+		return
 	}
+	if *v == nil {
+		*v = new(T)
+	}
+	objectValue(f, name, *v, visit)
+	f.done(name)
 }
 
 func objectValue[T any](f *Fields, name string, v *T, visit func(*T, *Fields)) {
@@ -419,18 +420,17 @@ func Numbers[T integer](f *Fields, name string, v *[]T) { elements(f, name, v, n
 func (f *Fields) Texts(name string, v *[]string) { elements(f, name, v, textValue) }
 
 func elements[T any](f *Fields, name string, v *[]T, each func(*Fields, string, *T)) {
-	if !f.reading {
-		if len(*v) == 0 {
-			return
-		}
+	switch {
+	case !f.visits(name, len(*v) == 0):
+	case f.reading:
+		*v = readList(f, each)
+		f.done(name)
+	default:
 		f.begin(list, name)
 		f.b = binary.AppendUvarint(f.b, uint64(len(*v)))
 		for i := range *v {
 			each(f, "", &(*v)[i])
 		}
-	} else if f.next(name) {
-		*v = readList(f, each)
-		f.done(name)
 	}
 }
 
