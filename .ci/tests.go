@@ -22,20 +22,21 @@ var mayBeAbsent = regexp.MustCompile(`no recorded streams|no conformance data|op
 
 // mustRun are tests that must exist and pass: in test/e2e the page in a browser
 // and the crash tests with their control, in examples the modules of the page in
-// node, the clients and the agents, in test/clients the client libraries, in internal the allowed
-// imports and the language.
+// node, the clients and the agents, in test/clients the client libraries, the
+// campaigns, and in internal the allowed imports and the language.
 var mustRun = []string{
 	"TestBrowser", "TestPage", "TestCrashEmbedded", "TestCrashShared", "TestCrashTwoWorkers", "TestCrashControl",
 	"TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph",
 	"TestAgentGo", "TestAgents", "TestLangGraphAgent", "TestSubscriber", "TestCookbook", "TestCookbookSource", "TestCookbookRoute", "TestNothingComes",
 	"TestClients", "TestEventSource",
+	"TestChaos", "TestControl", "TestFullDisk", "TestDamage", "TestMatrix", "TestSoak", "TestModel", "TestQuirks", "TestCuts",
 	"TestArrows", "TestLanguage",
 }
 
 // sequential matches the packages that start no goroutine: the core, which imports no
-// sync, and the tests that read source files. The race detector has nothing to find
+// sync, its conformance with recorded streams, and the tests that read source files. The race detector has nothing to find
 // there, and makes them several times slower.
-var sequential = regexp.MustCompile(`^streamer/internal(/(events|inputs|jsonscan|chunks|decode|lifecycle|patch|session|encode)(/.*)?)?$`)
+var sequential = regexp.MustCompile(`^streamer/(test/conformance|internal(/(events|inputs|jsonscan|chunks|decode|lifecycle|patch|session|encode)(/.*)?)?)$`)
 
 func main() {
 	r := report{out: os.Stdout, output: map[[2]string]*bytes.Buffer{}}

@@ -16,6 +16,9 @@ import (
 // atOnce is the number of tests that run at once. They wait most of the time.
 const atOnce = "8"
 
+// partitions is less than the default: a process that carries few starts sooner.
+const partitions = "4"
+
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", atOnce); err != nil {
 		panic(err)
@@ -34,7 +37,7 @@ type instance struct {
 // launch starts an instance and waits until it listens or has ended.
 func launch(t *testing.T, dir string, flags ...string) *instance {
 	t.Helper()
-	args := append([]string{"serve", "--data-dir", dir, "--nats-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"}, flags...)
+	args := append([]string{"serve", "--data-dir", dir, "--nats-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--partitions", partitions}, flags...)
 	in := &instance{Process: testkit.Start(t, args...), t: t, dir: dir}
 	in.page = in.Page()
 	return in

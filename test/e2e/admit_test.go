@@ -87,7 +87,7 @@ func TestDeadlineAfterOutage(t *testing.T) {
 	dir, port := t.TempDir(), testkit.FreePort(t)
 	run := func() *testkit.Process {
 		return testkit.Start(t, "serve", "--data-dir", dir, "--nats-listen", port, "--http-listen", "127.0.0.1:0",
-			"--partitions", "4", "--result-timeout", "800ms", "--save-every", "10ms", "--log-level", "warn")
+			"--partitions", "4", "--result-timeout", "4s", "--save-every", "10ms", "--log-level", "warn")
 	}
 	p := run()
 	b := reach(t, ownURL(t, dir))

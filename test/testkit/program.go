@@ -14,7 +14,8 @@ import (
 
 // Program returns the path of the program streamer, built from this module, with the
 // race detector if the test has it. The tests of all packages share the file: go build
-// links it only if its source has changed.
+// links it only if its source has changed. It has no
+// debug information, which takes half of the time to link.
 func Program(t testing.TB) string {
 	t.Helper()
 	path, err := program()
@@ -44,7 +45,7 @@ var program = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	defer lock.Close()
-	text, err := exec.Command("go", "build", raceFlag, "-o", path, "streamer/cmd/streamer").CombinedOutput()
+	text, err := exec.Command("go", "build", raceFlag, "-ldflags=-s -w", "-o", path, "streamer/cmd/streamer").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, text)
 	}

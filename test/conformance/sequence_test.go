@@ -1,4 +1,4 @@
-package e2e
+package conformance
 
 import (
 	"bytes"
@@ -60,7 +60,7 @@ func TestSnapshots(t *testing.T) {
 
 // foldLines returns the bodies of the events of a stream of which each line is an
 // input. Where snapshots is true, the state is stored and loaded after each of them.
-// Where it is large, and with the race detector, this is done after some.
+// Where it is large, and outside of campaigns, this is done after some.
 func foldLines(t *testing.T, data []byte, reader *session.Reader, snapshots bool) (bodies []string) {
 	rules := lifecycle.DefaultRules()
 	s, seq, size := new(session.State), uint64(0), uint64(0)
@@ -216,11 +216,5 @@ func leaves(e *events.Event, calls map[string]*callState) error {
 
 // snapshotEvery returns the number of inputs from a snapshot of a small state to the next.
 func snapshotEvery() uint64 {
-	switch {
-	case testkit.Race:
-		return 3
-	case testkit.Campaigns():
-		return 1
-	}
-	return 5
+	return uint64(testkit.Of(5, 1))
 }
