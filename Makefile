@@ -1,17 +1,21 @@
 # build   the program, in bin/streamer
-# test    the tests; .ci/run also uses the race detector
+# test    the tests, with a few cases of each campaign
+# campaigns the tests with whole campaigns; .ci/run also uses the race detector
 # lint    vet and golangci-lint, whose version is in .ci/run
 # bench   throughput, latency, memory and recovery beside NATS alone
 # demo    a server that plays recorded sessions
 # release the files of a release from HEAD, in dist
 
-.PHONY: build test lint bench demo release
+.PHONY: build test campaigns lint bench demo release
 
 build:
 	go build -o bin/streamer ./cmd/streamer
 
 test:
 	go test ./...
+
+campaigns:
+	STREAMER_CAMPAIGNS=1 go test -timeout 20m ./...
 
 lint:
 	go vet ./...

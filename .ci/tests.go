@@ -1,4 +1,4 @@
-// Command tests runs the module's tests, with the race detector except for packages that
+// Command tests runs the module's tests and campaigns, with the race detector except for packages that
 // start no goroutine, and prints those that failed. A skipped test is an error, unless
 // it needs recorded streams that are not available.
 package main
@@ -32,32 +32,40 @@ var mustRun = []string{
 	"TestArrows", "TestLanguage",
 }
 
-// sequential are packages that start no goroutine and try many inputs: the race detector
-// has nothing to find there, and makes them several times slower.
-var sequential = []string{"streamer/internal/decode", "streamer/internal/session", "streamer/internal/patch"}
+// sequential matches the packages that start no goroutine: the core, which imports no
+// sync, and the tests that read source files. The race detector has nothing to find
+// there, and makes them several times slower.
+var sequential = regexp.MustCompile(`^streamer/internal(/(events|inputs|jsonscan|chunks|decode|lifecycle|patch|session|encode)(/.*)?)?$`)
 
 func main() {
 	r := report{out: os.Stdout, output: map[[2]string]*bytes.Buffer{}}
-	all, err := packages()
+	concurrent, core, err := packages()
 	if err == nil {
 		// They wait more than they compute.
-		err = r.run(append([]string{"-race", "-p", "3", "-timeout", "12m"}, all...)...)
+		err = r.run(append([]string{"-race", "-p", "3", "-timeout", "12m"}, concurrent...)...)
+		err = errors.Join(err, r.run(core...), r.verdict())
 	}
-	err = errors.Join(err, r.run(sequential...), r.verdict())
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "tests: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-// packages returns all packages but the sequential ones. The longest come first, so that
-// none of them is left alone at the end.
-func packages() ([]string, error) {
+// packages returns all packages that start goroutines, and the sequential ones. The
+// longest come first, so that none of them is left alone at the end.
+func packages() (concurrent, core []string, err error) {
 	out, err := exec.Command("go", "list", "./test/...", "./...").Output()
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w", err)
+		return nil, nil, fmt.Errorf("go list: %w", err)
 	}
-	return slices.DeleteFunc(strings.Fields(string(out)), func(name string) bool { return slices.Contains(sequential, name) }), nil
+	for name := range strings.FieldsSeq(string(out)) {
+		if sequential.MatchString(name) {
+			core = append(core, name)
+		} else {
+			concurrent = append(concurrent, name)
+		}
+	}
+	return concurrent, core, nil
 }
 
 // event is a line of `go test -json`; `go doc test2json` describes it.
@@ -71,6 +79,7 @@ type report struct {
 	out     io.Writer
 	output  map[[2]string]*bytes.Buffer // by package and test, until it ends
 	passed  []string                    // names of tests
+	failed  []string                    // the lines of assertions that failed
 	skipped []string                    // package, test and reason
 }
 
@@ -80,7 +89,7 @@ func (r *report) run(args ...string) error {
 	cmd.Stderr = os.Stderr
 	// A program with the race detector sleeps for a second when it exits, and the tests
 	// start hundreds of them.
-	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=50")
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=50", "STREAMER_CAMPAIGNS=1")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -132,6 +141,7 @@ func (r *report) end(e *event, text string) {
 		if e.Test == "" {
 			r.printUnfinished(e.Package)
 		}
+		r.failed = append(r.failed, assertions(e, text)...)
 		fmt.Fprintf(r.out, "%sFAIL %s %s (%.1f s)\n", text, e.Package, e.Test, e.Elapsed)
 	case e.Test == "" && e.Action == "pass":
 		fmt.Fprintf(r.out, "ok   %s (%.1f s)\n", e.Package, e.Elapsed)
@@ -140,6 +150,18 @@ func (r *report) end(e *event, text string) {
 	case e.Test != "":
 		r.skipped = append(r.skipped, e.Package+" "+e.Test+": "+strings.TrimSpace(text))
 	}
+}
+
+// assertion matches the first line of what a test reports.
+var assertion = regexp.MustCompile(`(?m)^ +\S+_test\.go:\d+: .{0,300}`)
+
+// assertions returns the first lines that a failed test reported. They are printed
+// again at the end, because logs of processes follow them.
+func assertions(e *event, text string) (list []string) {
+	for _, line := range assertion.FindAllString(text, 10) {
+		list = append(list, fmt.Sprintf("%s %s: %s", e.Package, e.Test, strings.TrimSpace(line)))
+	}
+	return list
 }
 
 // printUnfinished prints the end of the output of tests that did not end, because
@@ -156,6 +178,9 @@ func (r *report) printUnfinished(pkg string) {
 // verdict returns an error if a test was skipped or did not pass.
 func (r *report) verdict() error {
 	var errs []error
+	for _, line := range r.failed {
+		errs = append(errs, errors.New(line))
+	}
 	absent := 0
 	for _, s := range r.skipped {
 		if mayBeAbsent.MatchString(s) {

@@ -16,6 +16,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/inspect"
+	"streamer/test/testkit"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -337,9 +338,7 @@ func TestServeAsClient(t *testing.T) {
 
 // TestCluster tests the configuration of three servers.
 func TestCluster(t *testing.T) {
-	if testing.Short() {
-		t.Skip("three servers take some seconds")
-	}
+	testkit.Campaign(t)
 	passwords(t)
 	var ports [3]int
 	var routes []string

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
-	"streamer/internal/events"
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/rewind"
 	"streamer/internal/snapshot"
 )
@@ -19,7 +19,7 @@ type RewindLog interface {
 	Partitions() int
 	LoadCheckpoint(ctx context.Context, p int) (m broker.Checkpoint, rev uint64, err error)
 	ListSnapshots(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) (complete bool, err error)
-	TopEvents(ctx context.Context, t time.Time) (map[int]events.Record, error)
+	RecentEvents(ctx context.Context, t time.Time) (map[int]eventlog.Recent, error)
 }
 
 // Rewinds repairs the input log for each partition to which it came back shorter than
@@ -45,15 +45,15 @@ func Rewinds(ctx context.Context, log RewindLog, dry bool, fn func(p int, r *rew
 	if !since.IsZero() {
 		since = since.Add(-time.Minute) // the clocks of servers differ
 	}
-	tops, err := log.TopEvents(ctx, since)
+	recent, err := log.RecentEvents(ctx, since)
 	if err != nil {
 		return err
 	}
 	reports, errs := make([]rewind.Report, len(known)), make([]error, len(known))
 	var wg sync.WaitGroup
 	for p, of := range known {
-		if top, ok := tops[p]; ok {
-			of = append(of, rewind.EventEvidence(&top))
+		if r, ok := recent[p]; ok {
+			of = append(of, rewind.EventEvidence(&r.Top))
 		}
 		wg.Go(func() { // together: each asks for seconds whether the log is that short
 			if reports[p], errs[p] = rewind.Repair(ctx, log, p, of, dry); errs[p] != nil {

@@ -132,7 +132,6 @@ func (a *Assembler[S]) known(name string) string {
 	return ""
 }
 
-// continuesRefused reports whether a fragment continues a call that was refused.
 func (a *Assembler[S]) continuesRefused(f *Chunk, id, name string) bool {
 	return name == "" && slices.Contains(a.RefusedAt, place(f.Index, id)) && (id == "" || a.ByID(id) < 0)
 }

@@ -111,7 +111,6 @@ func (a *Assembly) Resume() {
 	a.scan.Write(string(a.Text))
 }
 
-// add applies a fragment of this call.
 func (a *Assembly) add(f *Chunk, id, name string, lim Limits) error {
 	if a.Sealed && !a.addsNothing(f) {
 		if a.Closed != NotClosed {

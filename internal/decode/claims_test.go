@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"streamer/internal/decode/framing"
 	"streamer/internal/decode/wire"
 )
 
@@ -38,7 +39,7 @@ func TestRecordedEventsAreClaimedByOwner(t *testing.T) {
 		}
 		for _, event := range frames(t, file) {
 			for _, format := range formats {
-				if name := format.Name(); !slices.Contains(names, name) && format.Claims(event.frame) == wire.Surely {
+				if name := format.Name; !slices.Contains(names, name) && format.Claims(event.frame) == wire.Surely {
 					t.Errorf("%s: %.200s\nis of %q, and %s claims it", file, event.text, names, name)
 				}
 			}
@@ -90,7 +91,7 @@ func frames(t *testing.T, file string) (list []recordedEvent) {
 	}
 	for line := range bytes.Lines(data) {
 		text := strings.TrimSpace(string(line))
-		if f, problem := (piece{text: text}).frame(); problem == nil {
+		if f, problem := frameOf(framing.Event{Text: text}); problem == nil {
 			list = append(list, recordedEvent{text, f})
 		}
 	}

@@ -48,7 +48,7 @@ func TestCodesCuts(t *testing.T) {
 		check("without newlines", strings.Split(body, "\n")...)
 		check("with CRLF", strings.ReplaceAll(body, "\n", "\r\n"))
 		check("with CRLF, byte by byte", strings.Split(strings.ReplaceAll(body, "\n", "\r\n"), "")...)
-		check("with blank lines and a byte order mark", bom+"\n"+strings.ReplaceAll(body, "\n", "\n\n"))
+		check("with blank lines and a byte order mark", wire.BOM+"\n"+strings.ReplaceAll(body, "\n", "\n\n"))
 	}
 }
 

@@ -31,7 +31,6 @@ func Progress(data []byte) (chunks.Chunk, *wire.Problem) {
 	return c, b.Problem
 }
 
-// progress reads the members of a progress.
 func (b *body) progress(v jsonscan.Value) chunks.Chunk {
 	c := chunks.Chunk{Kind: chunks.Progress}
 	for m := v.Members(); m.Next(); {

@@ -23,7 +23,7 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 	for _, f := range formats {
-		name := "`" + f.Name() + "`"
+		name := "`" + f.Name + "`"
 		has := func(cell string) bool { return strings.Contains(cell, name) }
 		if !slices.ContainsFunc(read, has) {
 			t.Errorf("docs/formats.md, What is read from each format: no row of %s", name)
@@ -31,8 +31,8 @@ func TestDocuments(t *testing.T) {
 		if !slices.ContainsFunc(args, has) {
 			t.Errorf("docs/formats.md, When args are complete: no row of %s", name)
 		}
-		if other := f.Shape() != "openai"; slices.ContainsFunc(shapes, has) != other {
-			t.Errorf("docs/formats.md, Shapes of synthetic results: a row of %s is %v, want %v: the shape is %s", name, !other, other, f.Shape())
+		if other := f.Shape != "openai"; slices.ContainsFunc(shapes, has) != other {
+			t.Errorf("docs/formats.md, Shapes of synthetic results: a row of %s is %v, want %v: the shape is %s", name, !other, other, f.Shape)
 		}
 		if !has(header) {
 			t.Errorf("docs/events.md: %s is no value of Streamer-Format", name)

@@ -9,6 +9,23 @@ import (
 	"testing"
 )
 
+// The sizes of a frame, in bytes, and the type of a header that is a string.
+const (
+	preludeSize = 12
+	minFrame    = preludeSize + 4
+	maxHeaders  = 128 << 10
+	stringType  = 7
+)
+
+// beginsFrame reports whether data begins with the first byte of a length.
+func beginsFrame(data string) bool { return data[0] <= 1 }
+
+// validPrelude reports whether a text begins with the lengths of a frame and their
+// checksum.
+func validPrelude(data string) bool {
+	return len(data) >= preludeSize && crc32.ChecksumIEEE([]byte(data[:8])) == binary.BigEndian.Uint32([]byte(data[8:preludeSize]))
+}
+
 // frame returns a frame of an AWS event stream with headers that are strings, in pairs
 // of a name and a value.
 func frame(payload string, headers ...string) string {

@@ -14,10 +14,8 @@ import (
 // maximum of open calls in a session.
 const maxNamed = 1000
 
-// body reads a body that is not a stream event.
 type body struct{ wire.Body }
 
-// newBody returns a body to read.
 func newBody() body { return body{wire.Body{Writer: new(wire.Writer)}} }
 
 // only fails at the first member that is not one of the fields, and at the first
@@ -46,7 +44,6 @@ func (b *body) once(v jsonscan.Value, what string, fields []string) {
 	}
 }
 
-// stray returns the key of the first member that is not one of the fields.
 func stray(v jsonscan.Value, fields []string) (key string, ok bool) {
 	for m := v.Members(); m.Next(); {
 		if !slices.Contains(fields, m.Key) {

@@ -23,36 +23,33 @@ import (
 // formats lists every format, in the order in which their names are shown. A
 // new format is one package, one line here, and one folder in testdata.
 var formats = [...]wire.Format{
-	openai.Chat{},
-	responses.Format{},
-	anthropic.Format{},
-	langchain.Format{},
-	langchain.Protocol{},
-	gemini.Format{},
-	gemini.Interactions{},
-	openai.Mistral{},
-	ollama.Format{},
-	cohere.Format{},
-	bedrock.Format{},
-	vercelui.Format{},
-	aisdk4.Format{},
-	geminicli.Format{},
-	acp.Format{},
-	agui.Format{},
-	claudecode.Format{},
-	codex.Format{},
-	cursoragent.Format{},
+	openai.Chat(),
+	responses.Format(),
+	anthropic.Format(),
+	langchain.Format(),
+	langchain.Protocol(),
+	gemini.Format(),
+	gemini.Interactions(),
+	openai.Mistral(),
+	ollama.Format(),
+	cohere.Format(),
+	bedrock.Format(),
+	vercelui.Format(),
+	aisdk4.Format(),
+	geminicli.Format(),
+	acp.Format(),
+	agui.Format(),
+	claudecode.Format(),
+	codex.Format(),
+	cursoragent.Format(),
 }
-
-// formatNames are those of formats.
-var formatNames = Names()
 
 // Names returns the names of the formats, as the header Streamer-Format takes
 // them.
 func Names() []string {
 	names := make([]string, len(formats))
 	for i, f := range formats {
-		names[i] = f.Name()
+		names[i] = f.Name
 	}
 	return names
 }

@@ -163,7 +163,7 @@ func anyFraming(t *testing.T, file string, events []string) {
 			inputs = append(inputs, frame(i, e))
 		}
 		check("SSE "+name, strings.Join(inputs, ""))
-		check("SSE with a byte order mark "+name, bom+strings.Join(inputs, ""))
+		check("SSE with a byte order mark "+name, wire.BOM+strings.Join(inputs, ""))
 		check("SSE event by event "+name, inputs...)
 		for i := range inputs {
 			inputs[i] = strings.TrimRight(inputs[i], "\r\n")
@@ -211,7 +211,7 @@ func cutSomewhere(t *testing.T, what string, events []string, frame func(int, st
 	t.Helper()
 	want = problemFree(readAll(t, events...))
 	var text strings.Builder
-	text.WriteString(bom)
+	text.WriteString(wire.BOM)
 	for i, e := range events {
 		text.WriteString(frame(i, e))
 	}
@@ -270,7 +270,7 @@ func TestCutEvents(t *testing.T) {
 		"NDJSON behind a text that was cut":   {[]string{`data: {"id":"`, event + "\n" + event}, lost + " 7 bytes of data and never continued\n" + text + text},
 		"DONE that was cut":                   {[]string{"data: [DO", "NE]", "\n\n"}, "done\n"},
 		"data that is no JSON, then an event": {[]string{"data: hello-wor", "ld\n\ndata: " + event}, "problem 'h' where a JSON value is expected\n" + text},
-		"nothing":                             {[]string{"", " \n", ": comment\n\n", "\r\n", "event: x\n\n", bom}, ""},
+		"nothing":                             {[]string{"", " \n", ": comment\n\n", "\r\n", "event: x\n\n", wire.BOM}, ""},
 	} {
 		if got := problemFree(readAll(t, c.inputs...)); got != c.want {
 			t.Errorf("%s: inputs %q\n got %s\nwant %s", name, c.inputs, got, c.want)
@@ -297,7 +297,7 @@ func TestCutEventIsBounded(t *testing.T) {
 	if problems != 1 {
 		t.Errorf("%d problems, want 1", problems)
 	}
-	if pending(&m).pending() {
+	if e := pending(&m); len(e.Line) > 0 || e.Has || e.Name != "" || e.Skip {
 		t.Errorf("after the blank line %+v is left", pending(&m))
 	}
 }

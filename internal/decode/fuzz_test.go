@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"streamer/internal/decode/framing"
 	"streamer/internal/decode/wire"
 )
 
@@ -72,6 +73,9 @@ func FuzzCuts(f *testing.F) {
 	})
 }
 
+// lineLimit is the maximum number of bytes that are kept of a line without its data.
+const lineLimit = 4 << 10
+
 // kept returns the number of bytes of the event that is cut.
 func kept(s *State) int {
 	n := len(pending(s).Data) + len(pending(s).Line)
@@ -100,9 +104,9 @@ func early(s *State) int {
 }
 
 // pending returns the event that is cut, or an empty one.
-func pending(s *State) *SSE {
+func pending(s *State) *framing.SSE {
 	if s.SSE == nil {
-		return new(SSE)
+		return new(framing.SSE)
 	}
 	return s.SSE
 }

@@ -1,6 +1,10 @@
 package decode
 
-import "testing"
+import (
+	"testing"
+
+	"streamer/internal/decode/framing"
+)
 
 // BenchmarkLangChain reads a delta of a call as the server sends it, and as LangGraph
 // emits it in JavaScript.
@@ -33,14 +37,14 @@ func BenchmarkLangChain(b *testing.B) {
 			var r Reader
 			var m State
 			read(b, &r, &m)
-			f, problem := piece{text: bench.event}.frame()
+			f, problem := frameOf(framing.Event{Text: bench.event})
 			if problem != nil {
 				b.Fatal(problem)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
 				r.w.Reset()
-				if problem := r.decode(piece{}, f); problem != nil {
+				if problem := r.decode(framing.Event{}, f); problem != nil {
 					b.Fatal(problem)
 				}
 			}

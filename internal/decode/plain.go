@@ -3,6 +3,7 @@ package decode
 import (
 	"strings"
 
+	"streamer/internal/decode/framing"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
@@ -10,8 +11,8 @@ import (
 // console reports whether plain text may stand between the events of the current
 // format.
 func (s *State) console() bool {
-	_, ok := find(s.Format).(wire.Console)
-	return ok
+	f := find(s.Format)
+	return f != nil && f.Console
 }
 
 // maxEarly is the maximum number of problems that are held.
@@ -21,14 +22,14 @@ const maxEarly = 4
 // one of the lines of prose with which the log of a terminal program may begin. It
 // reports false where the problem is not held. The rest of a line that is held needs no
 // problem of its own.
-func (r *Reader) hold(p piece, problem *wire.Problem) bool {
-	if r.state.Format == "" && p.rest && len(r.cut.Early) > 0 {
+func (r *Reader) hold(p framing.Event, problem *wire.Problem) bool {
+	if r.state.Format == "" && p.Rest && len(r.frames.Cut.Early) > 0 {
 		return true
 	}
-	if r.state.Format != "" || len(r.cut.Early) == maxEarly || !prose(p.text) {
+	if r.state.Format != "" || len(r.frames.Cut.Early) == maxEarly || !prose(p.Text) {
 		return false
 	}
-	r.cut.Early = append(r.cut.Early, *problem)
+	r.frames.Cut.Early = append(r.frames.Cut.Early, *problem)
 	return true
 }
 
@@ -44,9 +45,9 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 // the stream is that of a terminal program.
 func (r *Reader) release() {
 	if !r.state.console() {
-		r.early = r.cut.Early
+		r.early = r.frames.Cut.Early
 	}
-	r.cut.Early = nil
+	r.frames.Cut.Early = nil
 }
 
 // plainText reports whether a text that is no event is plain text: it does not begin

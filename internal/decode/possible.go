@@ -29,14 +29,12 @@ type keyIndex struct {
 }
 
 func newKeyIndex() (x keyIndex) {
-	for i, format := range formats {
+	for i := range formats {
 		bit := formatSet(1) << i
-		keyed, ok := format.(wire.Keyed)
-		if !ok {
+		if formats[i].Keys == nil {
 			x.keyless |= bit
-			continue
 		}
-		for _, key := range keyed.Keys() {
+		for _, key := range formats[i].Keys {
 			x.sets[hash(key)] |= bit
 		}
 	}

@@ -25,7 +25,7 @@ func TestFormatsThatClaimArePossible(t *testing.T) {
 			}
 			claimed[i]++
 			if set&(1<<i) == 0 {
-				t.Errorf("event named %q: %s\nis claimed by %s, and has none of its keys", f.Name, f.JSON.Raw, format.Name())
+				t.Errorf("event named %q: %s\nis claimed by %s, and has none of its keys", f.Name, f.JSON.Raw, format.Name)
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func TestFormatsThatClaimArePossible(t *testing.T) {
 		check(wire.Frame{Name: names[random.IntN(len(names))], JSON: jsonscan.ValueOf("{" + strings.Join(object, ",") + "}")})
 	}
 	for i, n := range claimed {
-		if name := formats[i].Name(); n == 0 && name != "mistral" {
+		if name := formats[i].Name; n == 0 && name != "mistral" {
 			t.Errorf("no event is claimed by %s", name)
 		}
 	}
@@ -81,7 +81,7 @@ func TestMostFormatsAreNotPossible(t *testing.T) {
 		var got []string
 		for i, format := range formats {
 			if possible(wire.Frame{JSON: jsonscan.ValueOf(event)})&(1<<i) != 0 {
-				got = append(got, format.Name())
+				got = append(got, format.Name)
 			}
 		}
 		if !slices.Equal(got, want) {

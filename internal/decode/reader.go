@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"streamer/internal/chunks"
+	"streamer/internal/decode/framing"
 	"streamer/internal/decode/template"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -38,12 +39,7 @@ type Reader struct {
 	Input uint64
 
 	state     *State
-	limits    Limits
-	in        input
-	cut       *Cut // by the input before, or by this one
-	uncut     Cut  // for cut, if the State has none
-	since     since
-	wrong     *wire.Problem  // with the whole input
+	frames    framing.Reader
 	early     []wire.Problem // that were held and are reported now
 	w         wire.Writer
 	problem   *wire.Problem
@@ -67,12 +63,12 @@ func (r *Reader) Reset(s *State, data []byte, format string, limits Limits) {
 	r.named = format != ""
 	if r.named {
 		if find(format) == nil {
-			r.wrong = &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("there is no format %q; the formats are %s", wire.Clip(format), strings.Join(Names(), ", ")), Input: r.Input}
+			r.frames.Wrong = &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("there is no format %q; the formats are %s", wire.Clip(format), strings.Join(Names(), ", ")), Input: r.Input}
 			return
 		}
 		s.Format = format
 	}
-	r.open(wire.Alias(data))
+	r.frames.Open(wire.Alias(data))
 }
 
 // End begins the end of the stream. What the last input cut is read as if nothing
@@ -80,46 +76,35 @@ func (r *Reader) Reset(s *State, data []byte, format string, limits Limits) {
 func (r *Reader) End(s *State, limits Limits) {
 	r.begin(s, limits)
 	r.release()
-	cut, frame := r.cut.JSON, r.cut.Frame
-	r.cut.JSON, r.cut.Frame, r.cut.List = nil, nil, false
-	switch {
-	case frame != nil:
-		r.in = input{data: wire.Alias(frame.Data), framing: eventStream}
-		r.in.text.starts[0], r.in.text.last = frame.Alone, true
-	case cut != nil:
-		r.in = input{data: wire.Alias(cut.Text), framing: jsonText}
-		r.in.text.starts[0], r.in.text.last = cut.Alone, true
-	case r.cut.Code != nil:
-		r.in = input{data: "\n", framing: codeLines}
-	case s.SSE != nil && s.SSE.Has:
-		r.in = input{data: "\n\n", framing: sseText}
-	default:
-		s.SSE = nil
-	}
+	r.frames.End()
 }
 
 func (r *Reader) begin(s *State, limits Limits) {
-	r.state, r.limits, r.named = s, limits, false
-	r.in = input{}
-	r.takeCut()
-	r.since = since{}
-	if s.Since != nil {
-		r.since.begins = s.Since.Begins
-	}
+	r.state, r.named = s, false
+	r.frames.Input, r.frames.Formats = r.Input, (*known)(r)
+	r.frames.Begin(&s.State, limits.event())
 	r.w.Reset()
-	r.problem, r.wrong, r.early = nil, nil, nil
+	r.problem, r.early = nil, nil
 	r.templates.Forget()
 }
+
+// known answers what framing asks about the formats.
+type known Reader
+
+func (k *known) Format() string               { return k.state.Format }
+func (k *known) Fits(text string) bool        { return k.templates.Find(k.state.Format, "", text) }
+func (k *known) IsEvent(text string) bool     { return certainEvent(text) }
+func (k *known) IsList(v jsonscan.Value) bool { return !tuple(v) }
 
 // Next reads the next stream event of the input and reports whether there is
 // one. Chunks and Problem then refer to it.
 func (r *Reader) Next() bool {
 	r.w.Begin()
 	r.problem, r.fits, r.filled = nil, false, false
-	if r.wrong != nil {
-		r.problem, r.wrong = r.wrong, nil
+	if r.frames.Wrong != nil {
+		r.problem, r.frames.Wrong = r.frames.Wrong, nil
 		if r.problem.Input == 0 {
-			r.problem.Input = r.inputAt(0)
+			r.problem.Input = r.frames.InputAt(0)
 		}
 		return true
 	}
@@ -127,20 +112,16 @@ func (r *Reader) Next() bool {
 		r.problem, r.early = &r.early[0], r.early[1:]
 		return true
 	}
-	if format := r.templates.Found(); format != nil { // by open
-		if r.fill(format) {
-			r.in.framing = nothing
-			return true
-		}
+	if format := r.templates.Found(); format != nil && r.fill(format) { // by Open
+		r.frames.Skip()
+		return true
 	}
-	p, ok := r.pull()
+	p, ok := r.frames.Next()
 	if !ok {
-		r.keepCut()
 		return false
 	}
-	p.input = r.inputAt(p.base)
 	r.read(p)
-	if len(r.cut.Early) > 0 && (r.state.Format != "" || r.problem != nil) {
+	if len(r.frames.Cut.Early) > 0 && (r.state.Format != "" || r.problem != nil) {
 		r.release()
 	}
 	return true
@@ -157,19 +138,18 @@ func (r *Reader) Problem() *wire.Problem { return r.problem }
 // session of the current format.
 func (r *Reader) Shape() string { return r.state.Shape() }
 
-// read decodes one piece of the input.
-func (r *Reader) read(p piece) {
-	if p.failure != "" {
-		r.w.FailRun("", p.failure)
+func (r *Reader) read(p framing.Event) {
+	if p.Failure != "" {
+		r.w.FailRun("", p.Failure)
 		return
 	}
-	if p.fits || p.mayFit() && r.templates.Find(r.state.Format, p.name, p.text) {
+	if p.Fits || mayFit(&p) && r.templates.Find(r.state.Format, p.Name, p.Text) {
 		if r.fill(r.templates.Found()) {
 			return
 		}
-		p.valid = true
+		p.Valid = true
 	}
-	f, problem := p.frame()
+	f, problem := frameOf(p)
 	if problem == nil {
 		f.Share(&r.scan)
 		problem = r.decode(p, f)
@@ -180,31 +160,27 @@ func (r *Reader) read(p piece) {
 		}
 		return
 	}
-	problem.Input = p.input
-	plain := p.problem == nil && (p.rest || plainText(p.text))
+	problem.Input = p.Input
+	plain := p.Problem == nil && (p.Rest || plainText(p.Text))
 	if plain && r.state.console() {
 		return
 	}
-	if at := p.base - r.in.text.before; at >= 0 && !p.joined {
-		problem.Line = r.in.lineOf(p.base)
-		problem.Offset += at
-	}
+	r.frames.Locate(&p, problem)
 	if !plain || !r.hold(p, problem) {
 		r.problem = problem
 	}
 }
 
-// mayFit reports whether a piece may fit a template and was not compared to them.
-func (p *piece) mayFit() bool { return !p.valid && !p.rest && p.problem == nil }
+// mayFit reports whether an event may fit a template and was not compared to them.
+func mayFit(p *framing.Event) bool { return !p.Valid && !p.Rest && p.Problem == nil }
 
-// decode decodes the frame of a piece.
-func (r *Reader) decode(p piece, f wire.Frame) *wire.Problem {
+func (r *Reader) decode(p framing.Event, f wire.Frame) *wire.Problem {
 	if f.Name == "" && f.JSON.IsEmpty() {
 		return nil
 	}
 	before := r.state.Format
 	format, problem := r.recognise(f)
-	if r.state.Format != before && r.templates.Find(r.state.Format, p.name, p.text) && r.fill(format) {
+	if r.state.Format != before && r.templates.Find(r.state.Format, p.Name, p.Text) && r.fill(format) {
 		return nil // a template of the format that is known now
 	}
 	if format != nil {
@@ -223,7 +199,7 @@ func (r *Reader) decode(p piece, f wire.Frame) *wire.Problem {
 
 // fill emits the chunk of an event that fits a template. It reports whether the
 // event needs no decoding. As long as no format is recognised, it only needs no check.
-func (r *Reader) fill(format wire.Format) bool {
+func (r *Reader) fill(format *wire.Format) bool {
 	if r.state.Format == "" {
 		r.templates.Forget()
 		return false
@@ -236,23 +212,22 @@ func (r *Reader) fill(format wire.Format) bool {
 	return r.filled
 }
 
-// learn lets an event that was decoded become a template.
-func (r *Reader) learn(p piece, f wire.Frame) {
-	if !r.templates.MayLearn(p.text, &r.w) {
+func (r *Reader) learn(p framing.Event, f wire.Frame) {
+	if !r.templates.MayLearn(p.Text, &r.w) {
 		return
 	}
 	format := find(r.state.Format)
 	if format == nil || format.Claims(f) == wire.No {
 		return // another format has decoded it
 	}
-	whole := jsonscan.ValueOf(p.text)
+	whole := jsonscan.ValueOf(p.Text)
 	if whole.IsArray() && !tuple(whole) {
 		return // alone it would be a list of events
 	}
 	place := func(s *wire.SlotFinder, f wire.Frame) (wire.Place, bool) {
 		return framePlace(s, wire.Place{Value: whole}, f)
 	}
-	r.templates.Learn(template.Event{Format: format, Name: p.name, Text: p.text, Frame: f, Place: place}, &r.w, r.state.decoder(format))
+	r.templates.Learn(template.Event{Format: format, Name: p.Name, Text: p.Text, Frame: f, Place: place}, &r.w, r.state.decoder(format))
 }
 
 // framePlace returns the place of a frame in its event; see unwrap.

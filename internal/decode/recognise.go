@@ -9,10 +9,10 @@ import (
 )
 
 // find returns the format with a name, or nil.
-func find(name string) wire.Format {
-	for i := range formatNames { // without a call of each format's Name
-		if formatNames[i] == name {
-			return formats[i]
+func find(name string) *wire.Format {
+	for i := range formats {
+		if formats[i].Name == name {
+			return &formats[i]
 		}
 	}
 	return nil
@@ -22,7 +22,7 @@ func find(name string) wire.Format {
 // claims the frame. Otherwise, unless a format is named, it is the only format that
 // claims the frame surely, which is then stored, or the only format that perhaps does.
 // The Problem names the candidates, or describes the event.
-func (r *Reader) recognise(f wire.Frame) (wire.Format, *wire.Problem) {
+func (r *Reader) recognise(f wire.Frame) (*wire.Format, *wire.Problem) {
 	known, claim := find(r.state.Format), wire.No
 	if known != nil {
 		claim = known.Claims(f)
@@ -33,9 +33,9 @@ func (r *Reader) recognise(f wire.Frame) (wire.Format, *wire.Problem) {
 	if f.Done {
 		return nil, nil
 	}
-	var sure, maybe []wire.Format
+	var sure, maybe []*wire.Format
 	for set := possible(f); set != 0; set &= set - 1 {
-		format := formats[bits.TrailingZeros32(uint32(set))]
+		format := &formats[bits.TrailingZeros32(uint32(set))]
 		switch format.Claims(f) {
 		case wire.Surely:
 			sure = append(sure, format)
@@ -51,7 +51,7 @@ func (r *Reader) recognise(f wire.Frame) (wire.Format, *wire.Problem) {
 	case r.named && !f.Opened:
 		return nil, foreign(f, known, sure)
 	case len(sure) == 1:
-		r.state.Format = sure[0].Name()
+		r.state.Format = sure[0].Name
 		return sure[0], nil
 	case len(sure) == 0 && len(maybe) == 1:
 		return maybe[0], nil
@@ -59,16 +59,15 @@ func (r *Reader) recognise(f wire.Frame) (wire.Format, *wire.Problem) {
 	return nil, &wire.Problem{Code: wire.BadFormat, Text: unrecognised(f, known, append(sure, maybe...))}
 }
 
-// foreign returns the Problem of an event that is not of the named format.
-func foreign(f wire.Frame, named wire.Format, sure []wire.Format) *wire.Problem {
+func foreign(f wire.Frame, named *wire.Format, sure []*wire.Format) *wire.Problem {
 	if len(sure) == 0 {
-		return &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("the event is not of the format %s, which is named for it: it is %s", named.Name(), describe(f))}
+		return &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("the event is not of the format %s, which is named for it: it is %s", named.Name, describe(f))}
 	}
 	names := make([]string, len(sure))
 	for i, fm := range sure {
-		names[i] = fm.Name()
+		names[i] = fm.Name
 	}
-	return &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("the event is of the format %s, not of %s, which is named for it", strings.Join(names, " or "), named.Name())}
+	return &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("the event is of the format %s, not of %s, which is named for it", strings.Join(names, " or "), named.Name)}
 }
 
 // keepsAlive reports whether a frame only keeps the connection alive. Servers and
@@ -83,8 +82,7 @@ func keepsAlive(f wire.Frame) bool {
 	return false
 }
 
-// unrecognised returns the reason why an event has no format.
-func unrecognised(f wire.Frame, known wire.Format, candidates []wire.Format) string {
+func unrecognised(f wire.Frame, known *wire.Format, candidates []*wire.Format) string {
 	var b strings.Builder
 	if len(candidates) > 0 {
 		b.WriteString("the event could be of several formats (")
@@ -92,13 +90,13 @@ func unrecognised(f wire.Frame, known wire.Format, candidates []wire.Format) str
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			b.WriteString(c.Name())
+			b.WriteString(c.Name)
 		}
 		b.WriteString("); name one in the header Streamer-Format")
 		return b.String()
 	}
 	if known != nil {
-		fmt.Fprintf(&b, "the event is neither of the format %s so far nor of another", known.Name())
+		fmt.Fprintf(&b, "the event is neither of the format %s so far nor of another", known.Name)
 	} else {
 		b.WriteString("the event is of no known format")
 	}
@@ -109,7 +107,6 @@ func unrecognised(f wire.Frame, known wire.Format, candidates []wire.Format) str
 // describedKeys is the maximum number of keys in a description.
 const describedKeys = 8
 
-// describe returns a short description of an event.
 func describe(f wire.Frame) string {
 	var b strings.Builder
 	if f.Name != "" {

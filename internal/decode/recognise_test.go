@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"streamer/internal/decode/framing"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
@@ -71,7 +72,7 @@ func TestKnownFormats(t *testing.T) {
 }
 
 func TestAmbiguousEventsNameTheFormats(t *testing.T) {
-	got := unrecognised(wire.Frame{}, nil, []wire.Format{find("openai-chat"), find("anthropic")})
+	got := unrecognised(wire.Frame{}, nil, []*wire.Format{find("openai-chat"), find("anthropic")})
 	want := "the event could be of several formats (openai-chat, anthropic); name one in the header Streamer-Format"
 	if got != want {
 		t.Errorf("got %s\nwant %s", got, want)
@@ -84,14 +85,13 @@ func TestNoFormatClaimsAnothersEvents(t *testing.T) {
 	for _, owner := range Names() {
 		for file, events := range streams(t, owner) {
 			for _, event := range events {
-				p := trimmed(event, 0)
-				f, problem := p.frame()
+				f, problem := frameOf(framing.Event{Text: wire.Trim(event)})
 				if problem != nil {
 					continue
 				}
 				for i := range formats {
 					// What is named mistral is openai-chat where it is not named.
-					if name := formats[i].Name(); name != owner && owner != "mistral" && formats[i].Claims(f) == wire.Surely {
+					if name := formats[i].Name; name != owner && owner != "mistral" && formats[i].Claims(f) == wire.Surely {
 						t.Errorf("%s: %s is of %s, and %s claims it", file, event, owner, name)
 					}
 				}

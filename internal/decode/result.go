@@ -2,6 +2,7 @@ package decode
 
 import (
 	"fmt"
+	"strings"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -34,7 +35,7 @@ func (r *Reader) Result(data []byte) ([]chunks.Chunk, *wire.Problem) {
 		return nil, &wire.Problem{Code: wire.BadShape, Text: "the result is empty"}
 	}
 	if p := wire.Check(text); p != nil {
-		p.Offset += trimmed(wire.Alias(data), 0).base
+		p.Offset += strings.Index(wire.Alias(data), text)
 		return nil, p
 	}
 	w := &r.w

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"streamer/internal/decode/framing"
 	"streamer/internal/decode/wire"
 	"streamer/internal/stored"
 )
@@ -13,12 +14,7 @@ import (
 // and the State itself are used independently, one of them must be cloned.
 type State struct {
 	Format string // the name of the recognised or named format
-	// SSE is nil unless an event was cut: there may be many sessions.
-	SSE *SSE
-	// Cut is nil unless other text was cut.
-	Cut *Cut
-	// Since is nil unless text was cut.
-	Since *Since
+	framing.State
 	// Decoders are those of the formats that the session has used, in the order
 	// of their first use.
 	Decoders []FormatDecoder
@@ -28,9 +24,9 @@ type State struct {
 // session of the current format.
 func (s *State) Shape() string {
 	if f := find(s.Format); f != nil {
-		return f.Shape()
+		return f.Shape
 	}
-	return formats[0].Shape()
+	return formats[0].Shape
 }
 
 // FormatDecoder is the Decoder of a format.
@@ -42,9 +38,7 @@ type FormatDecoder struct {
 // Fields visits the members of the stored form.
 func (s *State) Fields(f *stored.Fields) {
 	f.Text("f", &s.Format)
-	stored.Pointer(f, "s", &s.SSE, (*SSE).fields)
-	stored.Pointer(f, "c", &s.Cut, (*Cut).fields)
-	stored.Pointer(f, "b", &s.Since, (*Since).fields)
+	s.State.Fields(f)
 	stored.List(f, "d", &s.Decoders, (*FormatDecoder).fields)
 }
 
@@ -58,7 +52,6 @@ func (d *FormatDecoder) fields(f *stored.Fields) {
 	stored.Object(f, "s", &d.Decoder, func(d *wire.Decoder, f *stored.Fields) { (*d).Fields(f) })
 }
 
-// load reads the format and makes its Decoder.
 func (d *FormatDecoder) load(f *stored.Fields) {
 	f.Text("f", &d.Format)
 	if format := find(d.Format); format != nil {
@@ -70,17 +63,7 @@ func (d *FormatDecoder) load(f *stored.Fields) {
 
 // Clone returns a copy that shares nothing that either may change.
 func (s State) Clone() State {
-	if s.SSE != nil {
-		c := *s.SSE
-		c.Line, c.Data = slices.Clone(c.Line), slices.Clone(c.Data)
-		s.SSE = &c
-	}
-	if s.Cut != nil {
-		s.Cut = s.Cut.clone()
-	}
-	if s.Since != nil {
-		s.Since = &Since{slices.Clone(s.Since.Begins)}
-	}
+	s.State = s.State.Clone()
 	s.Decoders = slices.Clone(s.Decoders)
 	for i := range s.Decoders {
 		s.Decoders[i].Decoder = s.Decoders[i].Decoder.Clone()
@@ -100,17 +83,16 @@ func (s *State) current() wire.Decoder {
 }
 
 // decoder returns the Decoder of a format, and makes it at the first use.
-func (s *State) decoder(f wire.Format) wire.Decoder {
-	name := f.Name()
+func (s *State) decoder(f *wire.Format) wire.Decoder {
 	for i := range s.Decoders {
-		if d := &s.Decoders[i]; d.Format == name {
+		if d := &s.Decoders[i]; d.Format == f.Name {
 			return d.Decoder
 		}
 	}
-	if shared, ok := f.(wire.Sharer); ok {
-		return shared.View(s.decoder(shared.Shared()))
+	if f.View != nil {
+		return f.View(s.decoder(find(f.Shared)))
 	}
 	d := f.New()
-	s.Decoders = append(s.Decoders, FormatDecoder{Format: name, Decoder: d})
+	s.Decoders = append(s.Decoders, FormatDecoder{Format: f.Name, Decoder: d})
 	return d
 }

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"streamer/internal/decode/wire"
 )
 
 // slotTexts returns the values in the slot of the text: valid ones, and some
@@ -127,13 +125,13 @@ func TestTemplateOfAnotherFormat(t *testing.T) {
 // read as without templates, and that the usable ones are filled.
 func TestTemplates(t *testing.T) {
 	for _, format := range formats {
-		_, templated := format.(wire.Templated)
-		list := repeatingStreams(t, format.Name())
+		templated := format.FindSlots != nil
+		list := repeatingStreams(t, format.Name)
 		if templated && len(list) == 0 {
-			t.Errorf("%s declares slots, and testdata/%[1]s/deltas.txt has no streams", format.Name())
+			t.Errorf("%s declares slots, and testdata/%[1]s/deltas.txt has no streams", format.Name)
 		}
 		for _, s := range list {
-			n := checkRepeating(t, format.Name(), s)
+			n := checkRepeating(t, format.Name, s)
 			// The first delta may begin a message. In SSE, an open string cuts the event that follows.
 			if want := 2*usableTexts - 3; templated && n < want && !s.sse() {
 				t.Errorf("%s: %d of %d deltas are filled from templates, want %d", s.name, n, 2*len(slotTexts()), want)
@@ -345,24 +343,24 @@ func TestTemplatesInterleaved(t *testing.T) {
 	for _, format := range formats {
 		random, b := rand.New(rand.NewPCG(1, 2)), newReaders()
 		var events []string
-		for _, stream := range deltaStreams(t, format.Name()) {
+		for _, stream := range deltaStreams(t, format.Name) {
 			events = append(events, stream...)
 		}
 		n := 0
 		for range inputs {
 			event := events[random.IntN(len(events))]
 			for range 1 + random.IntN(3) {
-				differ, filled := b.read(event, format.Name())
+				differ, filled := b.read(event, format.Name)
 				if differ != "" {
-					t.Fatalf("%s: %s", format.Name(), differ)
+					t.Fatalf("%s: %s", format.Name, differ)
 				}
 				if filled {
 					n++
 				}
 			}
 		}
-		if _, ok := format.(wire.Templated); ok && n == 0 {
-			t.Errorf("%s: no event is filled from a template", format.Name())
+		if format.FindSlots != nil && n == 0 {
+			t.Errorf("%s: no event is filled from a template", format.Name)
 		}
 	}
 }

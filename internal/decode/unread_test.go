@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"streamer/internal/decode/framing"
 	"streamer/internal/decode/openai"
 	"streamer/internal/decode/template"
 	"streamer/internal/decode/wire"
@@ -27,12 +28,13 @@ import (
 // declares as unread. Such a slot gets every string and number that the source
 // of the decoder has; the chunks, the state and the claim must stay the same.
 func TestUnreadSlots(t *testing.T) {
-	for _, format := range formats {
-		if _, ok := format.(wire.Templated); !ok {
+	for k := range formats {
+		format := &formats[k]
+		if format.FindSlots == nil {
 			continue
 		}
 		values := sourceValues(t, format)
-		for i, stream := range deltaStreams(t, format.Name()) {
+		for i, stream := range deltaStreams(t, format.Name) {
 			if i%stride > 0 {
 				continue
 			}
@@ -42,7 +44,7 @@ func TestUnreadSlots(t *testing.T) {
 					t.Error(p)
 				}
 				var r Reader
-				transcript(&r, &state, []byte(event), format.Name())
+				transcript(&r, &state, []byte(event), format.Name)
 			}
 		}
 	}
@@ -73,8 +75,8 @@ func deltaStreams(t *testing.T, format string) (streams [][]string) {
 }
 
 // decoded describes everything that decoding an event results in.
-func decoded(format wire.Format, d wire.Decoder, event string) string {
-	frame, problem := piece{text: event}.frame()
+func decoded(format *wire.Format, d wire.Decoder, event string) string {
+	frame, problem := frameOf(framing.Event{Text: event})
 	if problem != nil {
 		return problem.Text
 	}
@@ -88,7 +90,7 @@ func decoded(format wire.Format, d wire.Decoder, event string) string {
 // readUnread returns a text for each slot of an event which the format declares
 // as unread, or as a copy of the args, and whose value changes what the event is
 // decoded to.
-func readUnread(format wire.Format, d wire.Decoder, event string, values []string) (problems []string) {
+func readUnread(format *wire.Format, d wire.Decoder, event string, values []string) (problems []string) {
 	want := decoded(format, d, event)
 	for _, slot := range slotsOf(format, d, event) {
 		if slot.Slot != wire.Unread && slot.Slot != wire.ArgsCopy {
@@ -100,7 +102,7 @@ func readUnread(format wire.Format, d wire.Decoder, event string, values []strin
 			}
 			changed := event[:slot.From] + v + event[slot.To:]
 			if got := decoded(format, d, changed); got != want {
-				problems = append(problems, fmt.Sprintf("%s reads an unread slot\nevent %s\nother %s\n got %s\nwant %s", format.Name(), event, changed, got, want))
+				problems = append(problems, fmt.Sprintf("%s reads an unread slot\nevent %s\nother %s\n got %s\nwant %s", format.Name, event, changed, got, want))
 				break
 			}
 		}
@@ -109,8 +111,8 @@ func readUnread(format wire.Format, d wire.Decoder, event string, values []strin
 }
 
 // slotsOf returns the slots of an event that a template can be made of.
-func slotsOf(format wire.Format, d wire.Decoder, event string) []wire.FoundSlot {
-	frame, problem := piece{text: event}.frame()
+func slotsOf(format *wire.Format, d wire.Decoder, event string) []wire.FoundSlot {
+	frame, problem := frameOf(framing.Event{Text: event})
 	if problem != nil || !frame.JSON.IsNested() {
 		return nil
 	}
@@ -124,7 +126,7 @@ func slotsOf(format wire.Format, d wire.Decoder, event string) []wire.FoundSlot 
 	if !ok {
 		return nil
 	}
-	if _, ok := format.(wire.Templated).FindSlots(finder, frame, at); !ok {
+	if _, ok := format.FindSlots(finder, frame, at); !ok {
 		return nil
 	}
 	slots, complete := finder.Found()
@@ -136,9 +138,9 @@ func slotsOf(format wire.Format, d wire.Decoder, event string) []wire.FoundSlot 
 
 // sourceValues returns the inside of JSON strings: every string and number in
 // the source of a format's package and of package wire, and some others.
-func sourceValues(t *testing.T, format wire.Format) []string {
+func sourceValues(t *testing.T, format *wire.Format) []string {
 	t.Helper()
-	_, dir, _ := strings.Cut(reflect.TypeOf(format).PkgPath(), "internal/decode")
+	_, dir, _ := strings.Cut(reflect.TypeOf(format.New()).Elem().PkgPath(), "internal/decode")
 	values := []string{"", "x", "0", "1", "2", "1700000000", "18446744073709551616"}
 	for _, pattern := range []string{filepath.Join(".", dir, "*.go"), "wire/*.go"} {
 		files, err := filepath.Glob(pattern)
@@ -182,39 +184,36 @@ func literals(t *testing.T, file string) (list []string) {
 // reads a slot that its format declares as unread.
 func TestUnreadSlotsReport(t *testing.T) {
 	const event = `{"id":"c","created":3,"choices":[{"delta":{"content":"x"}}],"obfuscation":"abc"}`
+	obfuscation := func(f wire.Frame) string { return f.JSON.Member("obfuscation").Str }
 	for name, format := range map[string]wire.Format{
-		"copies": peeking{read: func(f wire.Frame) string { return f.JSON.Member("obfuscation").Str }},
-		"word":   peeking{read: func(f wire.Frame) string { return strconv.FormatBool(f.JSON.Member("obfuscation").Str == "never") }},
-		"prefix": peeking{read: func(f wire.Frame) string {
-			return strconv.FormatBool(strings.HasPrefix(f.JSON.Member("obfuscation").Str, "no-"))
-		}},
-		"number":  peeking{read: func(f wire.Frame) string { return strconv.FormatBool(f.JSON.Member("created").Int() == 4711) }},
-		"claims":  peeking{claim: func(f wire.Frame) bool { return f.JSON.Member("obfuscation").Str != "other" }},
-		"nothing": peeking{},
+		"copies":  peeking(obfuscation, nil),
+		"word":    peeking(func(f wire.Frame) string { return strconv.FormatBool(obfuscation(f) == "never") }, nil),
+		"prefix":  peeking(func(f wire.Frame) string { return strconv.FormatBool(strings.HasPrefix(obfuscation(f), "no-")) }, nil),
+		"number":  peeking(func(f wire.Frame) string { return strconv.FormatBool(f.JSON.Member("created").Int() == 4711) }, nil),
+		"claims":  peeking(nil, func(f wire.Frame) bool { return obfuscation(f) != "other" }),
+		"nothing": peeking(nil, nil),
 	} {
-		problems := readUnread(format, format.New(), event, sourceValues(t, format))
+		problems := readUnread(&format, format.New(), event, sourceValues(t, &format))
 		if want := name != "nothing"; (len(problems) > 0) != want {
 			t.Errorf("%s: %d problems, want some: %v", name, len(problems), want)
 		}
 	}
 }
 
-// peeking is the format openai-chat with a decoder or claim that reads more
+// peeking returns the format openai-chat with a decoder or claim that reads more
 // members.
-type peeking struct {
-	openai.Chat
-	read  func(wire.Frame) string
-	claim func(wire.Frame) bool
-}
-
-func (p peeking) Claims(f wire.Frame) wire.Claim {
-	if p.claim != nil && !p.claim(f) {
-		return wire.No
+func peeking(read func(wire.Frame) string, claim func(wire.Frame) bool) wire.Format {
+	format := openai.Chat()
+	chat := openai.Chat()
+	format.New = func() wire.Decoder { return &peekingDecoder{chat.New(), read} }
+	format.Claims = func(f wire.Frame) wire.Claim {
+		if claim != nil && !claim(f) {
+			return wire.No
+		}
+		return chat.Claims(f)
 	}
-	return p.Chat.Claims(f)
+	return format
 }
-
-func (p peeking) New() wire.Decoder { return &peekingDecoder{p.Chat.New(), p.read} }
 
 type peekingDecoder struct {
 	wire.Decoder

@@ -42,7 +42,6 @@ func (e *Event) AppendBody(dst []byte) ([]byte, error) {
 	return w.B, nil
 }
 
-// subject writes the fields that identify the event, its message and its call.
 func (w *writer) subject(e *Event) {
 	w.Always("type", string(e.Type))
 	w.id("event_id", e.EventID)
@@ -67,7 +66,6 @@ func (w *writer) subject(e *Event) {
 	w.time("deadline", e.Deadline)
 }
 
-// content writes the fields with text and args.
 func (w *writer) content(e *Event) {
 	if e.Part != 0 {
 		w.Number("part", int64(e.Part))
@@ -88,7 +86,6 @@ func (w *writer) content(e *Event) {
 	w.ref("args_ref", e.ArgsRef)
 }
 
-// waiting writes the fields of waits and progress.
 func (w *writer) waiting(e *Event) {
 	w.Text("interrupt_id", e.InterruptID)
 	w.Text("message", e.Progress)
@@ -100,7 +97,6 @@ func (w *writer) waiting(e *Event) {
 	}
 }
 
-// outcome writes the fields of results and ends.
 func (w *writer) outcome(e *Event) {
 	w.Text("status", string(e.Status))
 	w.Flag("synthetic", e.Synthetic)

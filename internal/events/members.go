@@ -26,7 +26,6 @@ func (m *members) Key(name string) {
 	m.B = append(m.B, '"', ':')
 }
 
-// Always appends a string.
 func (m *members) Always(name, s string) {
 	m.Key(name)
 	m.B = AppendQuoted(m.B, s)
@@ -47,13 +46,11 @@ func (m *members) Flag(name string, set bool) {
 	}
 }
 
-// Number appends an integer.
 func (m *members) Number(name string, n int64) {
 	m.Key(name)
 	m.B = strconv.AppendInt(m.B, n, 10)
 }
 
-// Time appends a time.
 func (m *members) Time(name string, t Time) {
 	m.Key(name)
 	m.B = append(m.B, '"')
@@ -61,7 +58,6 @@ func (m *members) Time(name string, t Time) {
 	m.B = append(m.B, '"')
 }
 
-// List appends a list of strings.
 func (m *members) List(name string, list []string) {
 	m.Key(name)
 	m.B = append(m.B, '[')

@@ -55,7 +55,6 @@ func (s *Splitter) Next() (Piece, error) {
 // Binary reports whether the stream is not text, after the first call of Next.
 func (s *Splitter) Binary() bool { return s.binary }
 
-// read reads a line, or a piece of a stream that is not text.
 func (s *Splitter) read() error {
 	s.n++
 	s.ready = s.ready[:0]

@@ -49,7 +49,6 @@ func (s *Scanner) fault() string {
 	return show(b) + " where " + s.wanted(in) + " is expected"
 }
 
-// wanted describes the bytes that a state allows.
 func (s *Scanner) wanted(in state) string {
 	if want := wants[in]; want != "" {
 		return want
@@ -91,7 +90,6 @@ var wants = [states]string{
 	inNul:         "the rest of null",
 }
 
-// show returns a byte in printable ASCII.
 func show(b byte) string {
 	if b < 0x20 || b >= 0x7F {
 		const digits = "0123456789ABCDEF"

@@ -30,7 +30,6 @@ func (st *Step) emitStart(m *Message, c *Call, sure bool) {
 	}
 }
 
-// usedByOpen reports whether another open call has an id, or has it as its uid.
 func (st *Step) usedByOpen(c *Call, id string) bool {
 	for _, m := range st.State.Messages {
 		for i := range m.Calls {
@@ -43,8 +42,6 @@ func (st *Step) usedByOpen(c *Call, id string) bool {
 	return false
 }
 
-// emitArgs emits the args that were not emitted yet: the first at once, then as
-// the rules ask, or all of them.
 func (st *Step) emitArgs(m *Message, c *Call, all bool) {
 	s := &c.State
 	held := len(c.Text) - s.Sent
@@ -68,8 +65,6 @@ func (st *Step) emitArgs(m *Message, c *Call, all bool) {
 	s.SentAt = st.State.Time
 }
 
-// prefix returns the first bytes of text, at most limit, without a cut
-// character at the end.
 func prefix(text []byte, limit int) []byte {
 	if len(text) <= limit {
 		return text

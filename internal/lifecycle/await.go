@@ -5,7 +5,6 @@ import (
 	"streamer/internal/events"
 )
 
-// await applies the statement that calls wait for a person.
 func (st *Step) await(c *chunks.Chunk) {
 	if c.ID != "" {
 		if m, call := st.find(c.ID, "", c.Namespace); m != nil {

@@ -39,13 +39,10 @@ type Rare struct {
 	InterruptID string // of the wait of an awaiting call
 }
 
-// newCall returns the state of a call that a fragment opens.
 func newCall(call string, now, expires events.Time) CallState {
 	return CallState{Call: call, Status: events.BuildingArgs, Begun: now, Expires: expires}
 }
 
-// start records that the call has its id. used states that the session used
-// that id before.
 func (c *CallState) start(id string, synthesized, used bool) {
 	c.Started, c.ID, c.Synth = true, id, synthesized
 	if used {
@@ -53,33 +50,27 @@ func (c *CallState) start(id string, synthesized, used bool) {
 	}
 }
 
-// completeArgs is the transition to args_complete.
 func (c *CallState) completeArgs(now events.Time, args *chunks.Args) {
 	c.Status, c.Complete = events.ArgsComplete, now
 	c.Usable, c.Args = args.Valid, fingerprint(args.JSON)
 }
 
-// await is the transition to awaiting_input.
 func (c *CallState) await(interruptID string) {
 	c.Status = events.AwaitingInput
 	c.rare().InterruptID = interruptID
 }
 
-// resume is the transition from awaiting_input back to args_complete.
 func (c *CallState) resume() {
 	c.Status, c.Old = events.ArgsComplete, false
 	c.rare().InterruptID = ""
 }
 
-// hold keeps a result until the args are complete.
 func (c *CallState) hold(r *Result) { c.Result = r }
 
-// end is the transition to a terminal status.
 func (c *CallState) end(status events.Status) {
 	c.Status, c.Deadline, c.Result = status, 0, nil
 }
 
-// setDeadline sets the deadline that the status has from now on.
 func (c *CallState) setDeadline(now events.Time, r *Rules, name string) {
 	if c.Old && c.Status != events.AwaitingInput {
 		c.Deadline = c.Expires
@@ -102,7 +93,6 @@ func (c *CallState) setDeadline(now events.Time, r *Rules, name string) {
 // old.
 func (c *CallState) waits() bool { return c.Status == events.AwaitingInput || c.Old }
 
-// alive records a sign that the tool of the call runs.
 func (c *CallState) alive() { c.Old = false }
 
 // UID returns the id of a call that is unique in the session.
@@ -113,7 +103,6 @@ func (c *CallState) UID() string {
 	return c.Rare.UID
 }
 
-// interruptID returns the id of the wait of an awaiting call, or "".
 func (c *CallState) interruptID() string {
 	if c.Rare == nil {
 		return ""
@@ -128,7 +117,6 @@ func (c *CallState) rare() *Rare {
 	return c.Rare
 }
 
-// holdsArgs reports whether args of a call wait to be emitted.
 func holdsArgs(c *Call, r *Rules) bool {
 	return c.State.Status == events.BuildingArgs && c.State.Started && r.Deltas != Off &&
 		len(c.Text) > c.State.Sent && !c.Object && !c.Placeholder() && !c.Hold
@@ -137,7 +125,6 @@ func holdsArgs(c *Call, r *Rules) bool {
 // plainKind is the kind of most calls in events.
 const plainKind = "function"
 
-// kind returns the kind of a call as events have it.
 func kind(c *Call) string {
 	if k := c.Kind(); k != "" {
 		return k

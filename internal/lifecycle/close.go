@@ -7,7 +7,6 @@ import (
 	"streamer/internal/events"
 )
 
-// complete is the transition of a call to the status of its real result.
 func (st *Step) complete(m *Message, c *Call, r Result) {
 	e := st.endCall(m, c, r.Status, r.digest())
 	e.ToolResult = r.Content
@@ -65,8 +64,6 @@ func (st *Step) endCall(m *Message, c *Call, status events.Status, real string) 
 	return e
 }
 
-// setDurations sets how long a call took as a whole, to build its args, and to
-// run.
 func (st *Step) setDurations(e *events.Event, c *CallState) {
 	took := &struct{ total, args, run int64 }{total: int64(st.State.Time - c.Begun)}
 	e.DurationMS = &took.total
@@ -76,15 +73,17 @@ func (st *Step) setDurations(e *events.Event, c *CallState) {
 	}
 }
 
-// closeCalls closes the open calls that match, in the order of their messages
-// and, within a message, of their first fragments.
-func (st *Step) closeCalls(match func(*Message) bool, code events.Code, detail string) {
+// closeCalls closes the open calls of the messages that match, or only those whose args
+// are incomplete. The order is that of the messages and of the first fragments.
+func (st *Step) closeCalls(match func(*Message) bool, building bool, code events.Code, detail string) {
 	for _, m := range st.State.Messages {
 		if !match(m) {
 			continue
 		}
 		for i := range m.Calls {
-			st.close(m, &m.Calls[i], events.Cancelled, code, detail)
+			if c := &m.Calls[i]; !building || c.State.Status == events.BuildingArgs {
+				st.close(m, c, events.Cancelled, code, detail)
+			}
 		}
 	}
 }
@@ -116,7 +115,7 @@ func (st *Step) muteAlias(m *Message) {
 func (st *Step) attempt() {
 	run := st.State.LastRun
 	ofRun := func(m *Message) bool { return m.Run == run }
-	st.closeCalls(ofRun, events.BySuperseded, "")
+	st.closeCalls(ofRun, false, events.BySuperseded, "")
 	st.supersede(ofRun)
 }
 
@@ -132,11 +131,7 @@ func (st *Step) failure(c *chunks.Chunk) {
 	if stopped {
 		code = events.ByRunCancelled
 	}
-	if c.Spares {
-		st.closeBuilding(affected, code, detail)
-	} else {
-		st.closeCalls(affected, code, detail)
-	}
+	st.closeCalls(affected, c.Spares, code, detail)
 	for _, m := range slices.Clone(st.State.Messages) {
 		if !affected(m) {
 			continue
@@ -152,16 +147,5 @@ func (st *Step) failure(c *chunks.Chunk) {
 	st.dropFinished()
 	if s := st.State; stopped && s.Run != nil && len(s.Messages) == 0 {
 		st.endRun(events.Cancelled, &events.Reason{Code: code, Text: runText(code), Detail: detail})
-	}
-}
-
-// closeBuilding closes those calls of the messages that match whose args are incomplete.
-func (st *Step) closeBuilding(match func(*Message) bool, code events.Code, detail string) {
-	for _, m := range st.State.Messages {
-		for i := range m.Calls {
-			if c := &m.Calls[i]; match(m) && c.State.Status == events.BuildingArgs {
-				st.close(m, c, events.Cancelled, code, detail)
-			}
-		}
 	}
 }

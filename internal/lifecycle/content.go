@@ -19,7 +19,6 @@ type Parts struct {
 	Ended bool
 }
 
-// text applies a piece of content.
 func (st *Step) text(c *chunks.Chunk) {
 	if c.Text == "" {
 		return
@@ -57,8 +56,6 @@ func (p *Parts) hold(text string) {
 	p.Held = append(p.Held, text...)
 }
 
-// emitText emits held content: the first at once, then as the rules ask, or all
-// of it.
 func (st *Step) emitText(m *Message, all bool) {
 	p := &m.Parts
 	switch {
@@ -82,14 +79,12 @@ func (st *Step) emitText(m *Message, all bool) {
 	p.SentAt = st.State.Time
 }
 
-// partEnd applies the end of a content part.
 func (st *Step) partEnd(c *chunks.Chunk) {
 	if m := st.current(c); m != nil && m.Parts.Wire == c.Part {
 		st.endPart(m)
 	}
 }
 
-// endPart emits the end of the open part, if there is one.
 func (st *Step) endPart(m *Message) {
 	p := &m.Parts
 	if p.Kind == "" || p.Ended {

@@ -8,7 +8,6 @@ import (
 	"streamer/internal/events"
 )
 
-// fragment applies a piece of a call.
 func (st *Step) fragment(c *chunks.Chunk) {
 	if c.Whole {
 		if st.confirm(c) {
@@ -55,7 +54,6 @@ func (st *Step) stray(c *chunks.Chunk) {
 	}
 }
 
-// rejectedText returns the text of the rejected event for a fragment.
 func rejectedText(err error, message, index string) string {
 	return fmt.Sprintf("%v: message %q, index %s", err, message, index)
 }
@@ -64,13 +62,23 @@ func rejectedText(err error, message, index string) string {
 // continues, or nil: the only one in the namespace that is building a call. Some
 // servers give each chunk an id of its own, or send the id in the first only. For Chat
 // Completions, continued does this.
-func (st *Step) continuedBy(c *chunks.Chunk) (found *Message) {
-	s := st.State
-	if c.ID != "" || c.Name != "" || c.Whole || c.Opens || c.IDVaries || s.Memory.hasMessage(c.Message) || s.Memory.muted(c.Namespace, c.Message, s.Time) {
+func (st *Step) continuedBy(c *chunks.Chunk) *Message {
+	mem := &st.State.Memory
+	if c.ID != "" || c.Name != "" || c.Whole || c.Opens || c.IDVaries || mem.hasMessage(c.Message) || mem.muted(c.Namespace, c.Message, st.State.Time) {
 		return nil
 	}
-	for _, m := range s.Messages {
-		if m.Phase != Building || m.Namespace != c.Namespace || m.Choice != c.Choice || !m.building() {
+	found := st.onlyBuilding(c, (*Message).building)
+	if found != nil {
+		found.Resumed = found.Resumed || mem.Ended // other messages whose ids vary ended before
+	}
+	return found
+}
+
+// onlyBuilding returns the only message of a chunk's namespace and choice that is Building
+// and matches, nil if there are none or several.
+func (st *Step) onlyBuilding(c *chunks.Chunk, match func(*Message) bool) (found *Message) {
+	for _, m := range st.State.Messages {
+		if m.Phase != Building || m.Namespace != c.Namespace || m.Choice != c.Choice || !match(m) {
 			continue
 		}
 		if found != nil {
@@ -78,33 +86,21 @@ func (st *Step) continuedBy(c *chunks.Chunk) (found *Message) {
 		}
 		found = m
 	}
-	if found != nil {
-		found.Resumed = found.Resumed || s.Memory.Ended // other messages whose ids vary ended before
-	}
 	return found
 }
 
 // building reports whether args are to come, of a call that was closed in the
 // middle of them too.
 func (m *Message) building() bool {
-	for i := range m.Calls {
-		c := &m.Calls[i]
-		if c.Closed == chunks.ClosedShort || c.State.Status == events.BuildingArgs && !c.Whole() {
-			return true
-		}
-	}
-	return false
+	return m.any(func(c *Call) bool {
+		return c.Closed == chunks.ClosedShort || c.State.Status == events.BuildingArgs && !c.Whole()
+	})
 }
 
 // cut reports whether the end of the stream is in the middle of a call: the wire did not
 // state that its args are complete.
 func (m *Message) cut() bool {
-	for i := range m.Calls {
-		if m.Calls[i].State.Status == events.BuildingArgs {
-			return true
-		}
-	}
-	return m.building()
+	return m.building() || m.any(func(c *Call) bool { return c.State.Status == events.BuildingArgs })
 }
 
 // opens reports whether a fragment certainly begins a call that the message does
@@ -114,7 +110,6 @@ func opens(m *Message, c *chunks.Chunk) bool {
 		c.ID == "" && c.Name != "" && len(m.Calls) > 0 && m.open() == 0
 }
 
-// addFragment applies a fragment to its call in a message and emits what follows.
 func (st *Step) addFragment(m *Message, c *chunks.Chunk) {
 	m.Overtaken = false
 	pos, opened, err := m.Add(c, st.Rules.limits())

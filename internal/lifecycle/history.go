@@ -50,12 +50,7 @@ func repeats(frame []chunks.Chunk) bool {
 }
 
 func hasSnapshot(frame []chunks.Chunk) bool {
-	for i := range frame {
-		if frame[i].Snapshot {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(frame, func(c chunks.Chunk) bool { return c.Snapshot })
 }
 
 // knownUntil returns the position in a repeated history before which everything
@@ -144,20 +139,14 @@ func (st *Step) pastUntil(frame []chunks.Chunk) int {
 	return turn
 }
 
-// knowsAny reports whether the session remembers a message of a repeated history, which
-// is then not that of another thread.
 func (st *Step) knowsAny(frame []chunks.Chunk) bool {
-	for i := range frame {
-		c := &frame[i]
+	return slices.ContainsFunc(frame, func(c chunks.Chunk) bool {
 		id := c.Message
 		if c.Kind == chunks.Human {
 			id = c.ID
 		}
-		if c.Repeated && id != "" && st.State.Memory.hasMessage(id) {
-			return true
-		}
-	}
-	return false
+		return c.Repeated && id != "" && st.State.Memory.hasMessage(id)
+	})
 }
 
 // pastResult remembers a result of the past and the call that it answers, at the
@@ -183,8 +172,6 @@ func (st *Step) pastResult(frame []chunks.Chunk, old []bool, k, i int) {
 	st.State.Memory.close(past, st.Rules.MaxClosed)
 }
 
-// pastMessages remembers the messages of the past that have no open call, and marks
-// their ends as old.
 func (st *Step) pastMessages(frame []chunks.Chunk, old []bool) {
 	open := map[string]bool{}
 	for i := range frame {
@@ -247,17 +234,16 @@ func (st *Step) repeatedOpen(c *chunks.Chunk) (*Message, int) {
 	return nil, -1
 }
 
-// repeatsClosedCall reports whether a whole call repeats a closed call.
 func (st *Step) repeatsClosedCall(c *chunks.Chunk) bool {
 	args := fingerprint([]byte(c.Args))
 	seen := c.Message != "" && st.State.Memory.hasMessage(c.Message)
-	if n := st.State.Memory.closedIn(c.ID, c.Namespace, c.Message); seen && n > 0 {
+	if n := st.State.Memory.closedIn(c.ID, c.Namespace, c.Message, ""); seen && n > 0 {
 		return st.number(c) < n
 	}
-	return st.State.Memory.repeats(c.ID, func(old *Closed) bool {
-		return seen || old.Message == c.Message ||
-			(c.Repeated || old.Run == st.State.LastRun) && sameCall(c, args, old.Args, old.Name) && !st.beside(c, old.Message)
-	})
+	return st.State.Memory.used(c.ID) && st.State.Memory.newest(func(old *Closed) bool {
+		return old.ID == c.ID && (seen || old.Message == c.Message ||
+			(c.Repeated || old.Run == st.State.LastRun) && sameCall(c, args, old.Args, old.Name) && !st.beside(c, old.Message))
+	}) != nil
 }
 
 // sameCall reports whether a whole call with the fingerprint args has the name and the

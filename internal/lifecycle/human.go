@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"slices"
+
 	"streamer/internal/chunks"
 	"streamer/internal/events"
 )
@@ -41,19 +43,12 @@ func (st *Step) interruptedBy(c *chunks.Chunk) {
 	before := func(m *Message) bool {
 		return within(m.Namespace, c.Namespace) && (!c.Repeated || !st.follows(m))
 	}
-	st.closeCalls(before, events.ByNewMessage, "")
+	st.closeCalls(before, false, events.ByNewMessage, "")
 	st.finishMessages(func(m *Message) bool { return m.Phase == Finishing && before(m) })
 }
 
-// follows reports whether a repeated history has a message after the current
-// chunk.
 func (st *Step) follows(m *Message) bool {
-	for i := range st.rest {
-		if c := &st.rest[i]; c.Message != "" && c.Message == m.ID {
-			return true
-		}
-	}
-	return false
+	return m.ID != "" && slices.ContainsFunc(st.rest, func(c chunks.Chunk) bool { return c.Message == m.ID })
 }
 
 // isNews reports whether an unknown human message is new. One that a repeated history
@@ -88,7 +83,6 @@ func (st *Step) humanText(c *chunks.Chunk) {
 	}
 }
 
-// emitHuman emits a piece of the text of the last human message.
 func (st *Step) emitHuman(text string) {
 	h := st.State.Human
 	rest := []byte(h.Joiner.Join(text))

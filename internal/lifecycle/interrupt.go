@@ -16,7 +16,6 @@ type Interrupt struct {
 	Run       string
 }
 
-// covers reports whether an interrupt covers the calls of a message.
 func (in *Interrupt) covers(m *Message) bool {
 	return (in.Run == "" || m.Run == in.Run) && (in.MessageID == "" || m.ID == in.MessageID)
 }
@@ -40,10 +39,9 @@ func (st *Step) Interrupt(in Interrupt) {
 	st.answerInterrupt(&in, run, from)
 }
 
-// interruptAll closes the calls, messages and run that an interrupt covers.
 func (st *Step) interruptAll(in *Interrupt) {
 	from := len(st.Out)
-	st.closeCalls(in.covers, events.ByInterrupt, in.Reason)
+	st.closeCalls(in.covers, false, events.ByInterrupt, in.Reason)
 	st.mute(in.covers)
 	if run := st.State.Run; run != nil && in.MessageID == "" && (in.Run == "" || run.ID == in.Run) {
 		st.endRun(events.Cancelled, &events.Reason{Code: events.ByInterrupt, Text: runText(events.ByInterrupt), Detail: in.Reason})
@@ -76,7 +74,6 @@ func (st *Step) answerInterrupt(in *Interrupt, run string, from int) {
 	}
 }
 
-// interruptCalls closes the calls that an interrupt names.
 func (st *Step) interruptCalls(in *Interrupt) {
 	var ids, calls []string // those that name no open call
 	from := len(st.Out)

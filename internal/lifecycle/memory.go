@@ -125,7 +125,6 @@ func (m *Memory) indexClosed() {
 	}
 }
 
-// indexMessages makes the set of messages where there are many.
 func (m *Memory) indexMessages() {
 	if len(m.Messages) <= searched {
 		return
@@ -139,7 +138,6 @@ func (m *Memory) indexMessages() {
 // Forget returns the memory of a session that was forgotten.
 func (m *Memory) Forget() Memory { return Memory{Ended: true, Roles: m.Roles, Forgot: true} }
 
-// close remembers a closed call.
 func (m *Memory) close(c Closed, limit int) {
 	m.Closed = append(m.Closed, c)
 	if m.closed == nil {
@@ -155,7 +153,6 @@ func (m *Memory) close(c Closed, limit int) {
 	}
 }
 
-// count adds by to the number of closed calls with the id and the uid of c.
 func (m *Memory) count(c *Closed, by int) {
 	add := func(id string) {
 		if m.closed[id] += by; m.closed[id] == 0 {
@@ -168,8 +165,6 @@ func (m *Memory) count(c *Closed, by int) {
 	}
 }
 
-// find returns the newest closed call with an id or uid in the namespace that is
-// nearest to namespace, or nil.
 func (m *Memory) find(id, namespace string) *Closed {
 	if !m.used(id) {
 		return nil
@@ -184,52 +179,24 @@ func (m *Memory) find(id, namespace string) *Closed {
 	return best
 }
 
-// repeats reports whether a closed call with an id matches.
-func (m *Memory) repeats(id string, match func(*Closed) bool) bool {
-	if !m.used(id) {
-		return false
-	}
+// newest returns the newest closed call that matches, or nil.
+func (m *Memory) newest(match func(*Closed) bool) *Closed {
 	for i := len(m.Closed) - 1; i >= 0; i-- {
-		if c := &m.Closed[i]; c.ID == id && match(c) {
-			return true
-		}
-	}
-	return false
-}
-
-// resultsOf returns the number of closed calls of a message with an id whose result
-// has a digest.
-func (m *Memory) resultsOf(id string, of *Message, digest string) (n int) {
-	if !m.used(id) {
-		return 0
-	}
-	for i := range m.Closed {
-		if c := &m.Closed[i]; c.ID == id && c.Message == of.ID && c.Namespace == of.Namespace && c.Real == digest {
-			n++
-		}
-	}
-	return n
-}
-
-// findResult returns the newest closed call of a message with an id that has a result
-// with a digest, or nil.
-func (m *Memory) findResult(of *Closed, id, digest string) *Closed {
-	for i := len(m.Closed) - 1; i >= 0; i-- {
-		c := &m.Closed[i]
-		if (c.ID == id || c.UID == id) && c.Message == of.Message && c.Namespace == of.Namespace && (c.Real == digest || c.Others.has(digest)) {
+		if c := &m.Closed[i]; match(c) {
 			return c
 		}
 	}
 	return nil
 }
 
-// closedIn returns the number of closed calls of a message with an id.
-func (m *Memory) closedIn(id, namespace, message string) (n int) {
+// closedIn returns the number of closed calls of a message with an id, and with a result
+// that has a digest if that is not "".
+func (m *Memory) closedIn(id, namespace, message, digest string) (n int) {
 	if !m.used(id) {
 		return 0
 	}
 	for i := range m.Closed {
-		if c := &m.Closed[i]; c.ID == id && c.Message == message && c.Namespace == namespace {
+		if c := &m.Closed[i]; c.ID == id && c.Message == message && c.Namespace == namespace && (digest == "" || c.Real == digest) {
 			n++
 		}
 	}
@@ -254,17 +221,6 @@ func (m *Memory) findByTool(r *Result) (found *Closed) {
 	return found
 }
 
-// call returns the closed call with a name, or nil.
-func (m *Memory) call(call string) *Closed {
-	for i := len(m.Closed) - 1; i >= 0; i-- {
-		if m.Closed[i].Call == call {
-			return &m.Closed[i]
-		}
-	}
-	return nil
-}
-
-// used reports whether a closed call has an id or uid.
 func (m *Memory) used(id string) bool {
 	if m.closed != nil {
 		return m.closed[id] > 0
@@ -277,7 +233,6 @@ func (m *Memory) used(id string) bool {
 	return false
 }
 
-// hasMessage reports whether the session had a message with an id.
 func (m *Memory) hasMessage(id string) bool {
 	if m.messages == nil {
 		return slices.Contains(m.Messages, id)
@@ -286,7 +241,6 @@ func (m *Memory) hasMessage(id string) bool {
 	return ok
 }
 
-// addMessage remembers the id of a message.
 func (m *Memory) addMessage(id string, limit int) {
 	if id == "" || m.hasMessage(id) {
 		return
@@ -304,7 +258,6 @@ func (m *Memory) addMessage(id string, limit int) {
 	}
 }
 
-// mute adds a muted message.
 func (m *Memory) mute(ns, id string, now events.Time) {
 	if m.muted(ns, id, now) {
 		return
@@ -340,7 +293,6 @@ func (m *Memory) muted(ns, id string, now events.Time) bool {
 	return false
 }
 
-// unmute removes a muted message.
 func (m *Memory) unmute(ns, id string) {
 	for i, x := range m.Muted {
 		if x.Namespace == ns && x.Message == id {
@@ -350,8 +302,6 @@ func (m *Memory) unmute(ns, id string) {
 	}
 }
 
-// remember adds an orphan. It reports false where the same one is present
-// already.
 func (m *Memory) remember(r Result, limit int) bool {
 	for _, o := range m.Orphans {
 		if o.ID == r.ID && o.digest() == r.digest() {

@@ -8,8 +8,6 @@ import (
 	"streamer/internal/events"
 )
 
-// message returns the message that a chunk belongs to and opens it where it is
-// not open. It returns nil where the message is muted or refused.
 func (st *Step) message(c *chunks.Chunk) *Message {
 	switch m := st.current(c).unlessBeside(c); {
 	case m == nil:
@@ -31,8 +29,6 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 	return st.openMessage(c)
 }
 
-// openMessage opens the message of a chunk. It returns nil where the message is
-// refused.
 func (st *Step) openMessage(c *chunks.Chunk) *Message {
 	s := st.State
 	resumed := st.resumes(c)
@@ -75,7 +71,6 @@ func (st *Step) openMessage(c *chunks.Chunk) *Message {
 	return m
 }
 
-// emitStarted emits the beginning of a message.
 func (st *Step) emitStarted(m *Message) {
 	m.Quiet = false
 	e := st.emitMessage(events.MessageStarted, m)
@@ -86,18 +81,8 @@ func (st *Step) emitStarted(m *Message) {
 // runs its tools after the model has finished the message.
 func (m *Message) answered() bool { return len(m.Calls) > 0 && m.open() == 0 }
 
-// over reports whether the message is finished where another node of its graph begins
-// a message.
 func (m *Message) over() bool {
-	if !m.answered() || m.Phase == Finished {
-		return false
-	}
-	for i := range m.Calls {
-		if m.Calls[i].Provider {
-			return m.Phase == Finishing
-		}
-	}
-	return true
+	return m.answered() && (m.Phase == Finishing || m.Phase == Building && !m.any(func(c *Call) bool { return c.Provider }))
 }
 
 // goOn continues a message whose finish reason was not its end. It reports false
@@ -124,8 +109,6 @@ func (st *Step) makeRoom() bool {
 	return false
 }
 
-// current returns the newest message with the names of a chunk that is not
-// finished, or nil.
 func (st *Step) current(c *chunks.Chunk) *Message {
 	for _, m := range slices.Backward(st.State.Messages) {
 		if m.has(c.Message) && m.Choice == c.Choice && m.Namespace == c.Namespace && m.Phase != Finished {
@@ -135,7 +118,6 @@ func (st *Step) current(c *chunks.Chunk) *Message {
 	return nil
 }
 
-// has reports whether the message has an id.
 func (m *Message) has(id string) bool {
 	return m.ID == id || m.Alias == id && id != ""
 }
@@ -196,22 +178,14 @@ func (st *Step) finish(c *chunks.Chunk) {
 // finishedBy returns the message that a finish under another id means, or nil:
 // the only one that is building in the namespace. Some servers send the last
 // chunk, which has only the reason, under an id of its own.
-func (st *Step) finishedBy(c *chunks.Chunk) (found *Message) {
+func (st *Step) finishedBy(c *chunks.Chunk) *Message {
 	if st.State.Memory.hasMessage(c.Message) {
 		return nil
 	}
 	if c.IDVaries {
 		return st.newest(c, Building)
 	}
-	for _, m := range st.State.Messages {
-		if m.Phase == Building && m.Namespace == c.Namespace && m.Choice == c.Choice {
-			if found != nil {
-				return nil
-			}
-			found = m
-		}
-	}
-	return found
+	return st.onlyBuilding(c, func(*Message) bool { return true })
 }
 
 // usage applies the token counts, which come after the finish reason or before
@@ -256,8 +230,6 @@ func (st *Step) done() {
 	st.endFailed()
 }
 
-// finishMessages finishes the messages that match: the missing parts of their
-// calls will not come.
 func (st *Step) finishMessages(match func(*Message) bool) {
 	for _, m := range slices.Clone(st.State.Messages) {
 		if m.Phase != Finished && match(m) {
@@ -267,20 +239,17 @@ func (st *Step) finishMessages(match func(*Message) bool) {
 	st.dropFinished()
 }
 
-// supersede finishes the messages that match as superseded and cancels the calls
-// whose args are incomplete.
 func (st *Step) supersede(match func(*Message) bool) {
 	for _, m := range slices.Clone(st.State.Messages) {
 		if m.Phase == Finished || !match(m) {
 			continue
 		}
-		st.closeBuilding(func(other *Message) bool { return other == m }, events.BySuperseded, "")
+		st.closeCalls(func(other *Message) bool { return other == m }, true, events.BySuperseded, "")
 		st.finishMessage(m, true)
 	}
 	st.dropFinished()
 }
 
-// finishMessage completes the calls of a message and ends it.
 func (st *Step) finishMessage(m *Message, superseded bool) {
 	for i := range m.Calls {
 		c := &m.Calls[i]

@@ -49,7 +49,6 @@ func proximity(a, b string) int {
 	return n - max(depth(a)-depth(b), depth(b)-depth(a))
 }
 
-// depth returns the number of segments of a namespace.
 func depth(namespace string) int {
 	if namespace == "" {
 		return 0

@@ -18,7 +18,6 @@ func (st *Step) number(c *chunks.Chunk) int {
 	return st.numbers[c]
 }
 
-// numbersOf returns the numbers of the whole calls of a stream event that are not 0.
 func numbersOf(frame []chunks.Chunk) map[*chunks.Chunk]int {
 	type key struct{ namespace, message, id string }
 	numbers, seen := map[*chunks.Chunk]int{}, map[key]int{}
@@ -71,8 +70,6 @@ func (st *Step) equalIn(m *Message, c *chunks.Chunk, args uint64) int {
 	return -1
 }
 
-// numbered returns the position of the call with an id and a number among the calls
-// with that id, or -1.
 func (m *Message) numbered(id string, n int) int {
 	for i := range m.Calls {
 		if m.Calls[i].ID != id {

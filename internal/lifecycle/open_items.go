@@ -104,7 +104,6 @@ func (o *OpenItems) runFinished(run string) {
 	o.dropClosed()
 }
 
-// addToCall applies an event of a call that has started.
 func (o *OpenItems) addToCall(e *events.Event) {
 	m, i := o.call(e.Call)
 	if m == nil {
@@ -124,12 +123,10 @@ func (o *OpenItems) addToCall(e *events.Event) {
 	}
 }
 
-// dropClosed drops the messages that have no open item.
 func (o *OpenItems) dropClosed() {
 	o.Messages = slices.DeleteFunc(o.Messages, func(m OpenMessage) bool { return !m.Building && len(m.Calls) == 0 })
 }
 
-// message returns the newest message of an event, or nil.
 func (o *OpenItems) message(e *events.Event) *OpenMessage {
 	for i := len(o.Messages) - 1; i >= 0; i-- {
 		if m := &o.Messages[i]; m.Place == place(e) && m.Run == e.Run {
@@ -139,7 +136,6 @@ func (o *OpenItems) message(e *events.Event) *OpenMessage {
 	return nil
 }
 
-// call returns the message of an open call, and its position there, or nil.
 func (o *OpenItems) call(call string) (*OpenMessage, int) {
 	if call == "" {
 		return nil, 0
@@ -153,7 +149,6 @@ func (o *OpenItems) call(call string) (*OpenMessage, int) {
 	return nil, 0
 }
 
-// place returns the place of an event, the zero one where it has none.
 func place(e *events.Event) events.Place {
 	if e.Place == nil {
 		return events.Place{}

@@ -72,7 +72,6 @@ func outer(namespace string) string {
 	return namespace[:max(0, strings.LastIndexByte(namespace, '|'))]
 }
 
-// in reports whether the call is one of a message.
 func (c *Closed) in(m *Message) bool {
 	return c.Call != "" && c.Message == m.ID && c.Namespace == m.Namespace && c.Choice == m.Choice
 }
@@ -86,7 +85,6 @@ func (m *Memory) ofRun(run string) []Closed {
 	return m.Closed[first:]
 }
 
-// emitClosed appends an event about a closed call.
 func (st *Step) emitClosed(t events.Type, c *Closed) *events.Event {
 	e := st.append(t, c.Run)
 	e.Place = &events.Place{MessageID: c.Message, Namespace: c.Namespace, Choice: c.Choice}

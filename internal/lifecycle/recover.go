@@ -19,7 +19,7 @@ func (s *State) Recover(dst []events.Event, rules *Rules, r Recovery) []events.E
 	st := New(dst, s, rules, r.Session, r.Next.Seq, r.Open.Time, true)
 	st.n = r.Next.N
 	s.replaceOpen(r.Open, r.Shape)
-	st.closeCalls(func(*Message) bool { return true }, events.ByLost, "")
+	st.closeCalls(func(*Message) bool { return true }, false, events.ByLost, "")
 	for _, m := range s.Messages {
 		if m.Phase != Finished {
 			s.Memory.mute(m.Namespace, m.ID, s.Time)
@@ -33,7 +33,6 @@ func (s *State) Recover(dst []events.Event, rules *Rules, r Recovery) []events.E
 	return st.Done()
 }
 
-// replaceOpen replaces the open items of the state by those of an event log.
 func (s *State) replaceOpen(open *OpenItems, shape string) {
 	shapes := map[string]string{} // by call
 	for _, m := range s.Messages {

@@ -7,7 +7,6 @@ import (
 	"streamer/internal/events"
 )
 
-// resultOf returns the result that a chunk has.
 func resultOf(c *chunks.Chunk) Result {
 	r := Result{ID: clone(c.ID), Name: clone(c.Name), Namespace: clone(c.Namespace), Status: resultStatus(c.Status), repeated: c.Repeated, index: clone(c.Index)}
 	if c.Content != "" {
@@ -66,11 +65,9 @@ func (st *Step) repeatsClosed(r *Result, open *Message) bool {
 	if proximity(old.Namespace, r.Namespace) > proximity(open.Namespace, r.Namespace) && old.Real == digest {
 		return true
 	}
-	return st.resultsBefore(r.ID, digest) < st.State.Memory.resultsOf(r.ID, open, digest)
+	return st.resultsBefore(r.ID, digest) < st.State.Memory.closedIn(r.ID, open.Namespace, open.ID, digest)
 }
 
-// resultsBefore returns how many results of an id with a digest come before the
-// current chunk in the stream event.
 func (st *Step) resultsBefore(id, digest string) (n int) {
 	for i := range st.frame[:len(st.frame)-len(st.rest)-1] {
 		if c := &st.frame[i]; c.Kind == chunks.Result && c.ID == id {
@@ -158,8 +155,6 @@ func (st *Step) find(id, call, namespace string) (*Message, *Call) {
 	return st.oldest(namespace, func(_ *Message, c *Call) bool { return isNamed(c, id, call) })
 }
 
-// isNamed reports whether a call has the name call or, where that is "", the id
-// or uid id.
 func isNamed(c *Call, id, call string) bool {
 	if call != "" {
 		return c.State.Call == call
@@ -190,14 +185,18 @@ func (st *Step) oldest(namespace string, match func(m *Message, c *Call) bool) (
 // closed returns the closed call that a result belongs to, or nil.
 func (st *Step) closed(r Result, call string) *Closed {
 	if call != "" {
-		return st.State.Memory.call(call)
+		return st.State.Memory.newest(func(c *Closed) bool { return c.Call == call })
 	}
 	mem := &st.State.Memory
 	newest := mem.find(r.ID, r.Namespace)
 	if newest == nil || newest.Real == "" && !r.repeated {
 		return newest
 	}
-	if same := mem.findResult(newest, r.ID, r.digest()); same != nil {
+	digest := r.digest()
+	same := mem.newest(func(c *Closed) bool {
+		return (c.ID == r.ID || c.UID == r.ID) && c.Message == newest.Message && c.Namespace == newest.Namespace && (c.Real == digest || c.Others.has(digest))
+	})
+	if same != nil {
 		return same // the id may be that of several calls of the message
 	}
 	return newest

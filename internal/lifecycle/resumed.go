@@ -53,15 +53,16 @@ func (st *Step) leftover(m *Message, c *chunks.Chunk) bool {
 	if c.Whole || c.Name != "" && c.Opens || m != nil && c.ID != "" && m.ByID(c.ID) >= 0 {
 		return false
 	}
-	var old *formerCall
+	var old *Closed
+	var reported *bool
 	if c.ID != "" {
-		old = st.former(c, func(id, _ string) bool { return id == c.ID })
+		old, reported = st.former(c, func(id, _ string) bool { return id == c.ID })
 	}
 	if old == nil && (c.ID == "" || c.Name == "") {
 		if m != nil && (!m.Resumed || m.takes(c)) {
 			return false
 		}
-		old = st.former(c, func(_, index string) bool { return c.Index == "" || index == c.Index })
+		old, reported = st.former(c, func(_, index string) bool { return c.Index == "" || index == c.Index })
 	}
 	if c.Name != "" && (old == nil || old.precedes(c)) {
 		return false
@@ -71,8 +72,8 @@ func (st *Step) leftover(m *Message, c *chunks.Chunk) bool {
 	}
 	if old == nil {
 		st.Reject(events.BadShape, 0, rejectedText(chunks.ErrStray, c.Message, c.Index))
-	} else if strings.TrimSpace(c.Args) != "" && !*old.reported {
-		*old.reported = true
+	} else if strings.TrimSpace(c.Args) != "" && !*reported {
+		*reported = true
 		st.Reject(events.CallClosed, 0, closedText(old.Call, old.ID, old.Name))
 	}
 	return true
@@ -86,33 +87,24 @@ func (m *Message) takes(c *chunks.Chunk) bool {
 	return len(m.Calls) > 0 && !m.Refused
 }
 
-// formerCall is a call of a message that ended.
-type formerCall struct {
-	Call, ID, Name, Index string
-
-	args     uint64 // their fingerprint, 0 if they were never complete
-	began    bool   // args came, so the name is whole
-	reported *bool  // more args were reported
-}
-
 // precedes reports whether a fragment with a name, on the index or with the id of the
 // call, begins another one: it has another name, or the call had all its args, and these
 // are not the same ones.
-func (old *formerCall) precedes(c *chunks.Chunk) bool {
+func (old *Closed) precedes(c *chunks.Chunk) bool {
 	switch {
-	case old.args == 0:
-		return old.began && c.ID != "" && c.Name != old.Name
+	case old.Args == 0:
+		return old.Began && c.ID != "" && c.Name != old.Name
 	case c.Args == "" && c.Final:
 		return c.Index == "" || c.Index != old.Index
 	case c.ID == "" && c.Name != old.Name:
 		return true
 	}
-	return strings.HasPrefix(c.Args, "{") && fingerprint([]byte(c.Args)) != old.args
+	return strings.HasPrefix(c.Args, "{") && fingerprint([]byte(c.Args)) != old.Args
 }
 
 // former returns the newest matching call of the ended message of a fragment, or nil. A
 // message under an unknown id is any of the namespace.
-func (st *Step) former(c *chunks.Chunk, match func(id, index string) bool) *formerCall {
+func (st *Step) former(c *chunks.Chunk, match func(id, index string) bool) (old *Closed, reported *bool) {
 	s := st.State
 	unknown := !s.Memory.hasMessage(c.Message) && (c.Message != "" || c.IDVaries)
 	for _, m := range slices.Backward(s.Messages) {
@@ -122,17 +114,17 @@ func (st *Step) former(c *chunks.Chunk, match func(id, index string) bool) *form
 		for i := range slices.Backward(m.Calls) {
 			k := &m.Calls[i]
 			if !k.State.Status.Terminal() && match(k.State.ID, k.Index) {
-				return &formerCall{k.State.Call, k.State.ID, k.Name, k.Index, k.State.Args, len(k.Text) > 0, &k.State.Reported}
+				return &Closed{Call: k.State.Call, ID: k.State.ID, Name: k.Name, Index: k.Index, Args: k.State.Args, Began: len(k.Text) > 0}, &k.State.Reported
 			}
 		}
 	}
 	for i := range slices.Backward(s.Memory.Closed) {
 		k := &s.Memory.Closed[i]
 		if k.Namespace == c.Namespace && k.Choice == c.Choice && (unknown || k.Message == c.Message) && match(k.ID, k.Index) {
-			return &formerCall{k.Call, k.ID, k.Name, k.Index, k.Args, k.Began, &k.Reported}
+			return k, &k.Reported
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // closedText returns the text of the rejected event for args that came after their
@@ -154,7 +146,6 @@ type Left struct {
 // begins again.
 const maxLeft = 16
 
-// leave remembers the content of a message that ended in the middle.
 func (m *Memory) leave(of *Message, p Parts) {
 	if p.N == 0 {
 		return

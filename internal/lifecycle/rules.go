@@ -199,7 +199,6 @@ func (r *Rules) limits() chunks.Limits {
 	return chunks.Limits{Calls: r.MaxCalls, ArgsBytes: r.MaxArgs, NameBytes: r.MaxName}
 }
 
-// tool returns the deadlines and the template of a tool.
 func (r *Rules) tool(name string) ToolRule {
 	t := ToolRule{ArgsTimeout: r.ArgsTimeout, ResultTimeout: r.ResultTimeout}
 	if len(r.Tools) > 0 { // tool is called for every fragment
@@ -234,7 +233,6 @@ func (t *ToolRule) matches(name string) bool {
 	return err == nil && ok
 }
 
-// sentence returns the text about a closed call.
 func (r *Rules) sentence(text events.Text, name, id string) string {
 	template := r.tool(name).Template
 	if template == "" {

@@ -7,8 +7,6 @@ import (
 	"streamer/internal/events"
 )
 
-// startRun begins a run: that of the wire or, with id "", one that is named after
-// its first event.
 func (st *Step) startRun(id string) {
 	s := st.State
 	if s.Run != nil {
@@ -27,17 +25,13 @@ func (st *Step) startRun(id string) {
 	st.emit(events.RunStarted)
 }
 
-// ends records whether the wire states the end of the run.
 func (r *Run) ends(explicit bool) { r.Explicit = r.Explicit || explicit }
 
-// unstated records that the wire does not state the end of the run.
 func (r *Run) unstated() { r.Explicit = false }
 
 // rests records whether a finished message left nothing open in the run.
 func (r *Run) rests(rests bool) { r.Rests = rests }
 
-// nothingLeft ends the run with a message that left nothing open, unless the wire states
-// the end of the run.
 func (st *Step) nothingLeft() {
 	if run := st.State.Run; run.Explicit {
 		run.rests(true)
@@ -65,7 +59,7 @@ func (st *Step) endStream() {
 // abandon closes the open calls of a run that ends without their results.
 func (st *Step) abandon(c *chunks.Chunk) {
 	if run := st.State.LastRun; c.Abandons {
-		st.closeCalls(func(m *Message) bool { return m.Run == run }, events.BySuperseded, "the run ended without a result of the call")
+		st.closeCalls(func(m *Message) bool { return m.Run == run }, false, events.BySuperseded, "the run ended without a result of the call")
 	}
 }
 
@@ -83,7 +77,7 @@ func (st *Step) End(status events.Status, detail string) {
 			code = events.ByRunCancelled
 		}
 		reason = &events.Reason{Code: code, Text: runText(code), Detail: st.brief(detail)}
-		st.closeCalls(func(m *Message) bool { return m.Run == run }, code, reason.Detail)
+		st.closeCalls(func(m *Message) bool { return m.Run == run }, false, code, reason.Detail)
 	}
 	if status == "" {
 		status = events.Completed
@@ -160,7 +154,6 @@ func runText(code events.Code) string {
 	return "Nothing more was heard of the run."
 }
 
-// dropFinished drops the finished messages that have no open call.
 func (st *Step) dropFinished() {
 	s := st.State
 	s.Messages = slices.DeleteFunc(s.Messages, func(m *Message) bool {
@@ -201,14 +194,7 @@ func (st *Step) answer(c *chunks.Chunk) {
 }
 
 // asked reports whether the message made a call that the client executes.
-func (m *Message) asked() bool {
-	for i := range m.Calls {
-		if !m.Calls[i].Provider {
-			return true
-		}
-	}
-	return false
-}
+func (m *Message) asked() bool { return m.any(func(c *Call) bool { return !c.Provider }) }
 
 // beside reports whether a is another choice of the message m.
 func (a *Answer) beside(m *Message) bool {

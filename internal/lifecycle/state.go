@@ -139,7 +139,6 @@ const (
 	Finished               // message_finished was emitted
 )
 
-// finishing is the transition to Finishing.
 func (m *Message) finishing(reason string, truncated bool, wait uint8) {
 	m.Phase, m.Reason, m.Truncated, m.Wait = Finishing, reason, truncated, wait
 }
@@ -159,7 +158,6 @@ func (m *Message) failed(stopped bool) {
 // prove that the model finished the message.
 func (m *Message) runEnded() { m.Truncated = m.Truncated || m.Phase == Building }
 
-// finished is the transition to Finished.
 func (m *Message) finished(superseded bool) {
 	m.Phase, m.Superseded, m.Wait = Finished, superseded, 0
 	for i := range m.Calls {
@@ -206,7 +204,6 @@ func (s *State) Open() int {
 // Idle reports whether the session has no open call, message or run.
 func (s *State) Idle() bool { return s.Run == nil && len(s.Messages) == 0 }
 
-// open returns the number of open calls of the message.
 func (m *Message) open() int {
 	n := 0
 	for i := range m.Calls {
@@ -215,4 +212,14 @@ func (m *Message) open() int {
 		}
 	}
 	return n
+}
+
+// any reports whether a call of the message matches.
+func (m *Message) any(match func(*Call) bool) bool {
+	for i := range m.Calls {
+		if match(&m.Calls[i]) {
+			return true
+		}
+	}
+	return false
 }

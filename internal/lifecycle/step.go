@@ -216,7 +216,6 @@ func (st *Step) emit(t events.Type) *events.Event {
 	return st.append(t, "")
 }
 
-// append appends an event with the fields that all events have.
 func (st *Step) append(t events.Type, run string) *events.Event {
 	st.Out = append(st.Out, events.Event{
 		Type:      t,
@@ -242,7 +241,6 @@ func (st *Step) emitMessage(t events.Type, m *Message) *events.Event {
 	return e
 }
 
-// emitCall appends an event about a call.
 func (st *Step) emitCall(t events.Type, m *Message, c *Call) *events.Event {
 	e, s := st.emitMessage(t, m), &c.State
 	e.Call, e.ID, e.IDSynthesized, e.UID = s.Call, s.ID, s.Synth, s.UID()
@@ -253,7 +251,6 @@ func (st *Step) emitCall(t events.Type, m *Message, c *Call) *events.Event {
 	return e
 }
 
-// callName returns the name of the next call that this input opens.
 func (st *Step) callName() string {
 	k := st.k
 	st.k++

@@ -39,14 +39,11 @@ func present(name string) []string {
 	return []string{name}
 }
 
-// unmatched reports that an input named a call or message that is not open.
 func (st *Step) unmatched(kind string, target *events.Target) {
 	e := st.emit(events.Unmatched)
 	e.Kind, e.Target, e.Input = kind, target, st.Seq
 }
 
-// target returns what an interrupt named: its message, its run, and some of its
-// calls.
 func (in *Interrupt) target(ids, calls []string) *events.Target {
 	t := &events.Target{MessageID: shorten(in.MessageID, maxMissingName), Run: shorten(in.Run, maxMissingName)}
 	t.ToolCallIDs, t.Calls, t.More = missing(ids, calls)

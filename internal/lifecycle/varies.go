@@ -69,9 +69,6 @@ func (st *Step) restOfMuted(c *chunks.Chunk) bool {
 	return c.IDVaries && c.Kind != chunks.Start && !mem.hasMessage(c.Message) && mem.muted(c.Namespace, "", st.State.Time)
 }
 
-// namesNext reports whether a fragment under another id, or after the finish reason,
-// begins a call of the next message: it has a name, on the index of a call that has
-// all its args.
 func namesNext(m *Message, c *chunks.Chunk) bool {
 	if c.Name == "" || c.Index == "" {
 		return false
@@ -142,11 +139,8 @@ func (st *Step) isWhole(c *chunks.Chunk) bool {
 	return call && ends
 }
 
-// empty reports whether the message has no content and no call.
 func (m *Message) empty() bool { return len(m.Calls) == 0 && m.Parts.N == 0 }
 
-// closes reports whether the stream event of a role closes a message: it has a
-// finish reason or the usage, and no content.
 func (st *Step) closes(c *chunks.Chunk) bool {
 	ends := false
 	for i := range st.rest {

@@ -32,7 +32,6 @@ func plain(word string) string {
 	return strings.ReplaceAll(strings.ToLower(word), "_", "")
 }
 
-// distance returns how far a word is from a name.
 func distance(word, name string) int {
 	d := edits(word, name)
 	if word == "" || !strings.Contains(name, word) && !strings.Contains(word, name) {

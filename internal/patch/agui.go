@@ -4,36 +4,20 @@ import "strings"
 
 // aguiFormat is a list of AG-UI's messages, as in a RunAgentInput.
 // https://docs.ag-ui.com/concepts/messages
-type aguiFormat struct{ openAIFormat }
+type aguiFormat struct{ *facts }
 
-func (aguiFormat) shape() Shape { return AGUI }
-
-func (aguiFormat) vocabulary() vocabulary {
-	return vocabulary{
+func agui() format {
+	return messageShape{aguiFormat{&facts{
+		shape:  AGUI,
 		claims: "toolCalls toolCallId role:activity role:reasoning",
-		knows:  "toolCalls.function role:tool role:developer",
-	}
+		knows:  "toolCalls.function role:tool role:developer", resultID: "toolCallId",
+	}}}
 }
 
 func (aguiFormat) read(h *history, m int) {
-	var role, id, calls, content, callID string
-	signed := false
-	for field, v := range members(h.at(m)) {
-		switch field {
-		case "role":
-			role = text(v)
-		case "id":
-			id = v
-		case "toolCalls":
-			calls = v
-		case "content":
-			content = v
-		case "toolCallId":
-			callID = v
-		case "encryptedValue":
-			signed = text(v) != ""
-		}
-	}
+	var word, id, calls, content, callID, encrypted string
+	scan(h.at(m), to{"role", &word}, to{"id", &id}, to{"toolCalls", &calls}, to{"content", &content}, to{"toolCallId", &callID}, to{"encryptedValue", &encrypted})
+	role, signed := text(word), text(encrypted) != ""
 	switch {
 	case !strings.HasPrefix(id, `"`):
 		h.refuse(m, `it has no "id", which every message of ag-ui has; histories of the SDKs of Mistral and OpenRouter, which write "toolCalls" too, cannot be repaired`)
@@ -49,9 +33,7 @@ func (aguiFormat) read(h *history, m int) {
 			signed = signed || text(member(c, "encryptedValue")) != ""
 		}
 		h.addTurn(m).signed = signed
-		for n, c := range elements(calls) {
-			h.addCall(m, openAICall(n, c))
-		}
+		h.addOpenAICalls(m, calls)
 	case "tool":
 		h.role[m] = tool
 		h.addResult(m, result{id: text(callID), idText: callID, content: content})
@@ -65,26 +47,23 @@ func (aguiFormat) read(h *history, m int) {
 	}
 }
 
-func (f aguiFormat) render(h *history) { h.renderMessages(f) }
-
 // putTurn writes a turn and its results. What stood between the call and its
 // results stays there.
 func (f aguiFormat) putTurn(h *history, t int) {
 	turn := &h.turns[t]
 	raw := h.at(turn.first)
 	if h.changed(turn) {
-		raw = openAITurnIn(h, turn.first, "toolCalls", h.calls[turn.from:turn.to])
+		raw = editCalls(raw, "toolCalls", h.calls[turn.from:turn.to], nil, openAIPatched)
 	}
 	h.put(turn.first, raw)
 	next, id := turn.last+1, text(member(raw, "id"))
-	inPlace := func(r *result) bool { return r.message > turn.first && r.message < turn.resultsEnd }
-	for _, a := range h.answers(turn.from, turn.to, inPlace) {
+	for _, a := range h.answers(turn.from, turn.to, turn.directly) {
 		if a.result < 0 {
 			h.add(aguiResult(&h.calls[a.call], id))
 			continue
 		}
 		r := &h.results[a.result]
-		for ; inPlace(r) && next < r.message; next++ {
+		for ; turn.directly(r) && next < r.message; next++ {
 			if h.role[next] == aside {
 				h.role[next] = written
 				h.copy(next)
@@ -92,18 +71,6 @@ func (f aguiFormat) putTurn(h *history, t int) {
 		}
 		h.put(r.message, f.result(h, r))
 	}
-}
-
-func (aguiFormat) result(h *history, r *result) string {
-	raw := h.at(r.message)
-	if id := h.calls[r.call].finalID(); id != r.id {
-		raw = setMember(raw, "toolCallId", quote(id))
-	}
-	return raw
-}
-
-func (f aguiFormat) synthetic(h *history, c *call) string {
-	return aguiResult(c, text(member(h.at(c.message), "id")))
 }
 
 func (aguiFormat) message(c *call) string { return aguiResult(c, "") }

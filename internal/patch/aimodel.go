@@ -8,19 +8,15 @@ import (
 // aiModelFormat is a list of the AI SDK's ModelMessages. The results of a turn are
 // parts of the tool messages that directly follow it.
 // https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message
-type aiModelFormat struct{ commonFormat }
+type aiModelFormat struct{ *facts }
 
-func (aiModelFormat) shape() Shape { return AIModel }
-
-func (aiModelFormat) vocabulary() vocabulary {
-	return vocabulary{
+func aiModel() format {
+	return aiModelFormat{&facts{
+		shape: AIModel, resultID: "toolCallId", anyContent: true,
 		claims: "content:tool-call content:tool-result content:tool-approval-request content:tool-approval-response",
 		knows:  "role:tool",
-	}
+	}}
 }
-
-// content returns the JSON itself: the output of a result can be any value.
-func (aiModelFormat) content(value string) string { return strings.TrimSpace(value) }
 
 // waits reports whether only tool messages follow the call.
 func (aiModelFormat) waits(h *history, c *call) bool {
@@ -57,8 +53,6 @@ func (f aiModelFormat) read(h *history, m int) {
 	}
 }
 
-// readTurn reads the calls of an assistant's message, except those that the provider
-// runs itself.
 func (aiModelFormat) readTurn(h *history, m int, content string) {
 	t := h.addTurn(m)
 	asked := map[string]string{} // approvals by call
@@ -74,8 +68,8 @@ func (aiModelFormat) readTurn(h *history, m int, content string) {
 		if text(member(part, "type")) != "tool-call" {
 			continue
 		}
-		c := call{at: n, idText: member(part, "toolCallId"), name: text(member(part, "toolName")), args: member(part, "input")}
-		c.id = text(c.idText)
+		c := callIn(part, "toolCallId", "toolName", "input")
+		c.at = n
 		if c.args == "" && member(part, "args") != "" {
 			h.refuse(m, `a call with "args" of AI SDK 4, where later versions have "input"`)
 		}
@@ -98,31 +92,29 @@ func (aiModelFormat) readTurn(h *history, m int, content string) {
 // readResult reads a part that is a result. Those of calls that the provider runs
 // stay where they are.
 func (aiModelFormat) readResult(h *history, m, n int, part string) {
-	id, output := member(part, "toolCallId"), member(part, "output")
+	r, output := result{block: n, raw: part}, ""
+	scan(part, to{"toolCallId", &r.idText}, to{"toolName", &r.name}, to{"output", &output})
+	r.id, r.name, r.content = text(r.idText), text(r.name), output
 	switch {
-	case h.hosted[text(id)] && id != "":
+	case h.hosted[r.id] && r.idText != "":
 		return
 	case output == "" && member(part, "result") != "":
 		h.refuse(m, `a result with "result" of AI SDK 4, where later versions have "output"`)
 	case output == "":
 		h.refuse(m, `a result without "output"`)
 	}
-	r := result{block: n, raw: part, id: text(id), idText: id, name: text(member(part, "toolName")), content: output}
 	if value := member(output, "value"); value != "" {
 		r.content = value
 	}
 	h.addResult(m, r)
 }
 
-// readResponse reads the answer of a person to the request of an approval.
 func (aiModelFormat) readResponse(h *history, part string) {
 	if c, ok := h.approvals[text(member(part, "approvalId"))]; ok {
 		h.calls[c].denied, h.calls[c].why = member(part, "approved") == "false", member(part, "reason")
 	}
 }
 
-// signedOptions reports whether the options of a provider have a signature or
-// encrypted reasoning.
 func signedOptions(options string) bool {
 	for _, provider := range members(options) {
 		for name, v := range members(provider) {
@@ -163,9 +155,8 @@ func (w *aiModelWriter) turn(m int) int {
 	w.t++
 	turn := &h.turns[t]
 	w.message(m, h.calls[turn.from:turn.to], -1)
-	behind := func(r *result) bool { return r.message > m && r.message < turn.resultsEnd }
-	group := h.answers(turn.from, turn.to, behind)
-	stays := func(a answer) bool { return a.result >= 0 && behind(&h.results[a.result]) }
+	group := h.answers(turn.from, turn.to, turn.directly)
+	stays := func(a answer) bool { return a.result >= 0 && turn.directly(&h.results[a.result]) }
 	if h.opts.Order == "call" && !staysFirst(group, stays) {
 		stays, t = func(answer) bool { return false }, -1
 	}
@@ -197,7 +188,6 @@ func (w *aiModelWriter) turn(m int) int {
 	return turn.resultsEnd - 1
 }
 
-// alone reports whether a result is the only part of a tool message.
 func (w *aiModelWriter) alone(r int) bool {
 	h, m := w.h, w.h.results[r].message
 	if h.role[m] != tool || r > 0 && h.results[r-1].message == m || r+1 < len(h.results) && h.results[r+1].message == m {
@@ -206,8 +196,6 @@ func (w *aiModelWriter) alone(r int) bool {
 	return len(elementList(member(h.at(m), "content"))) == 1
 }
 
-// staysFirst reports whether the answers that stay at their places come before the
-// others.
 func staysFirst(group []answer, stays func(answer) bool) bool {
 	return slices.IsSortedFunc(group, func(a, b answer) int {
 		switch {
@@ -222,17 +210,13 @@ func staysFirst(group []answer, stays func(answer) bool) bool {
 	})
 }
 
-// part returns a result as a part of a tool message.
 func (w *aiModelWriter) part(a answer) string {
 	c := &w.h.calls[a.call]
 	if a.result < 0 {
 		return aiModelResult(c)
 	}
 	r := &w.h.results[a.result]
-	if c.finalID() == r.id {
-		return r.raw
-	}
-	return setMember(r.raw, "toolCallId", quote(c.finalID()))
+	return w.h.format.about().linked(r.raw, c, r)
 }
 
 // message writes a message with its changed calls, and without the results that
@@ -293,7 +277,6 @@ func (w *aiModelWriter) keptPart(m, n int, part string, t int) (string, bool) {
 	return part, false
 }
 
-// putTexts writes the messages that are made of results.
 func (w *aiModelWriter) putTexts() {
 	w.h.out = append(w.h.out, w.texts...)
 	w.texts = nil
@@ -315,12 +298,10 @@ func (aiModelFormat) message(c *call) string {
 	return `{"role":"tool","content":[` + aiModelResult(c) + `]}`
 }
 
-// aiModelResult returns the new result of a call as a part of a tool message.
 func aiModelResult(c *call) string {
 	return `{"type":"tool-result","toolCallId":` + c.finalIDText() + `,"toolName":` + quote(c.finalName()) + `,"output":` + aiModelOutput(c) + `}`
 }
 
-// aiModelOutput returns the output of a new result.
 func aiModelOutput(c *call) string {
 	kind, failed := text(member(c.content, "type")), ""
 	if c.isError {

@@ -6,30 +6,17 @@ import "strings"
 // call and its result are one part of an assistant's message, so no result can be in
 // the wrong place.
 // https://ai-sdk.dev/docs/reference/ai-sdk-core/ui-message
-type aiUIFormat struct{ commonFormat }
+type aiUIFormat struct{ *facts }
 
-func (aiUIFormat) shape() Shape { return AIUI }
-
-func (aiUIFormat) vocabulary() vocabulary { return vocabulary{claims: "parts:typed"} }
-
-// content returns the JSON itself: the output of a tool can be any value.
-func (aiUIFormat) content(value string) string { return strings.TrimSpace(value) }
+func aiUI() format { return aiUIFormat{&facts{shape: AIUI, claims: "parts:typed", anyContent: true}} }
 
 // waits reports whether no message of the user follows the call.
 func (aiUIFormat) waits(h *history, c *call) bool { return c.message > h.lastUser }
 
 func (f aiUIFormat) read(h *history, m int) {
-	var role, parts, content string
-	for name, v := range members(h.at(m)) {
-		switch name {
-		case "role":
-			role = text(v)
-		case "parts":
-			parts = v
-		case "content":
-			content = v
-		}
-	}
+	var word, parts, content string
+	scan(h.at(m), to{"role", &word}, to{"parts", &parts}, to{"content", &content})
+	role := text(word)
 	if !strings.HasPrefix(parts, "[") {
 		h.refuse(m, `it has no list of "parts"`)
 	}
@@ -56,31 +43,13 @@ func (f aiUIFormat) read(h *history, m int) {
 	markRepetitions(h.calls[first:])
 }
 
-// aiUICall reads a part and reports whether it is a call of the client.
 func aiUICall(h *history, m, n int, part string) (c call, ok bool) {
-	var kind, state, output, failure, approval string
-	c = call{at: n}
-	for name, v := range members(part) {
-		switch name {
-		case "type":
-			kind = text(v)
-		case "toolCallId":
-			c.id, c.idText = text(v), v
-		case "toolName":
-			c.name = text(v)
-		case "state":
-			state = text(v)
-		case "input":
-			c.args = v
-		case "output":
-			output = v
-		case "errorText":
-			failure = v
-		case "approval":
-			approval = v
-		case "providerExecuted":
-			c.kind = map[string]string{"true": hosted}[v]
-		}
+	var kind, state, output, failure, approval, provider string
+	c = callIn(part, "toolCallId", "toolName", "input")
+	scan(part, to{"type", &kind}, to{"state", &state}, to{"output", &output}, to{"errorText", &failure}, to{"approval", &approval}, to{"providerExecuted", &provider})
+	c.at, kind, state = n, text(kind), text(state)
+	if provider == "true" {
+		c.kind = hosted
 	}
 	name, static := strings.CutPrefix(kind, "tool-")
 	if static {
@@ -108,13 +77,11 @@ func aiUICall(h *history, m, n int, part string) (c call, ok bool) {
 	return c, c.kind != hosted
 }
 
-// isNull reports whether a value is absent or null.
 func isNull(value string) bool { return value == "" || value == "null" }
 
 // hosted is the kind of a call that the provider runs itself.
 const hosted = "hosted"
 
-// signedParts reports whether the reasoning among parts is signed.
 func signedParts(parts string) bool {
 	for _, p := range elements(parts) {
 		if text(member(p, "type")) == "reasoning" && signedOptions(member(p, "providerMetadata")) {
@@ -154,27 +121,10 @@ func (f aiUIFormat) render(h *history) {
 		}
 		turn := &h.turns[t]
 		t++
-		h.put(m, aiUITurn(h.at(m), h.calls[turn.from:turn.to]))
+		h.put(m, editCalls(h.at(m), "parts", h.calls[turn.from:turn.to], nil, aiUIPatched))
 	}
 }
 
-// aiUITurn returns a message with its changed calls.
-func aiUITurn(raw string, calls []call) string {
-	k := 0
-	return editMember(raw, "parts", func(parts string) string {
-		return editElements(parts, func(n int, part string) (string, bool) {
-			for k < len(calls) && calls[k].at < n {
-				k++
-			}
-			if k == len(calls) || calls[k].at != n {
-				return part, true
-			}
-			return aiUIPatched(&calls[k], part), calls[k].dropped == ""
-		})
-	})
-}
-
-// aiUIPatched returns the part of a call with its changes.
 func aiUIPatched(c *call, part string) string {
 	if c.changedName != "" && text(member(part, "type")) != "dynamic-tool" {
 		part = setMember(part, "type", quote("tool-"+c.changedName))

@@ -7,46 +7,27 @@ import "strings"
 // https://docs.anthropic.com/en/api/messages
 type anthropicFormat struct{ plainBlocks }
 
-func (anthropicFormat) shape() Shape { return Anthropic }
-
-func (anthropicFormat) vocabulary() vocabulary {
-	return vocabulary{claims: "content:tool_use content:tool_result content:thinking content:redacted_thinking " +
-		"content:server_tool_use content:mcp_tool_use content:*_tool_result"}
+func anthropic() format {
+	return blockShape{anthropicFormat{plainBlocks{&facts{
+		shape: Anthropic, list: "content", resultID: "tool_use_id",
+		claims: "content:tool_use content:tool_result content:thinking content:redacted_thinking " +
+			"content:server_tool_use content:mcp_tool_use content:*_tool_result",
+	}}}}
 }
 
-func (f anthropicFormat) onlyResults(h *history, m int) bool { return onlyResultBlocks(f, h, m) }
-
-func (f anthropicFormat) read(h *history, m int) { readBlocks(f, h, m) }
-
-func (f anthropicFormat) render(h *history) { renderBlocks(f, h) }
-
 func (anthropicFormat) readBlock(h *history, m, n int, block string) bool {
-	c := call{at: n}
-	kind := ""
-	signed := false
-	for name, v := range members(block) {
-		switch name {
-		case "type":
-			kind = text(v)
-		case "id":
-			c.id, c.idText = text(v), v
-		case "name":
-			c.name = text(v)
-		case "input":
-			c.args = v
-		case "toolset_name":
-			c.repeated = v
-		case "caller":
-			c.parent = text(member(v, "tool_id"))
-		case "signature", "data":
-			signed = signed || text(v) != ""
-		}
-	}
-	if kind == "tool_use" {
+	var kind, caller, signature, data string
+	scan(block, to{"type", &kind}, to{"caller", &caller}, to{"signature", &signature}, to{"data", &data})
+	switch text(kind) {
+	case "tool_use":
+		c := callIn(block, "id", "name", "input")
+		c.at, c.repeated, c.parent = n, member(block, "toolset_name"), text(member(caller, "tool_id"))
 		c.checkObjectArgs()
 		h.addCall(m, c)
+	case "thinking", "redacted_thinking":
+		return text(signature)+text(data) != ""
 	}
-	return signed && oneOf(kind, "thinking redacted_thinking")
+	return false
 }
 
 func (anthropicFormat) isCall(block string) bool { return text(member(block, "type")) == "tool_use" }
@@ -55,33 +36,15 @@ func (anthropicFormat) readResult(n int, block string) (result, bool) {
 	return anthropicResult(n, block)
 }
 
-// anthropicResult reads block n of a user's message and reports whether it is a
-// tool result.
 func anthropicResult(n int, block string) (result, bool) {
-	r := result{block: n, raw: block}
-	kind := ""
-	for name, v := range members(block) {
-		switch name {
-		case "type":
-			kind = text(v)
-		case "tool_use_id":
-			r.id, r.idText = text(v), v
-		case "content":
-			r.content = v
-		}
-	}
-	return r, kind == "tool_result"
+	r, kind := result{block: n, raw: block}, ""
+	scan(block, to{"type", &kind}, to{"tool_use_id", &r.idText}, to{"content", &r.content})
+	r.id = text(r.idText)
+	return r, text(kind) == "tool_result"
 }
 
 func (anthropicFormat) call(c *call, block string) string {
 	return c.rewritten(block, "id", "name", "input")
-}
-
-func (anthropicFormat) answer(_ *history, c *call, r *result) string {
-	if c.finalID() != r.id {
-		return setMember(r.raw, "tool_use_id", quote(c.finalID()))
-	}
-	return r.raw
 }
 
 func (f anthropicFormat) message(c *call) string {

@@ -6,10 +6,8 @@ import "strings"
 // message: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/overview
 // The API refuses a server tool without a result, unless it can still continue.
 
-// serverCall reports whether a block is the call of a server tool.
 func serverCall(kind string) bool { return kind == "server_tool_use" || kind == "mcp_tool_use" }
 
-// serverResult reports whether a block is the result of a server tool.
 func serverResult(kind string) bool {
 	return strings.HasSuffix(kind, "_tool_result")
 }
@@ -75,7 +73,6 @@ func (w *blockWriter) addServerResults(m, t int, raw string) string {
 	})
 }
 
-// failLater keeps an error for a later turn.
 func (w *blockWriter) failLater(t int, e serverError) {
 	if w.errors == nil {
 		w.errors = map[int][]serverError{}
@@ -83,8 +80,6 @@ func (w *blockWriter) failLater(t int, e serverError) {
 	w.errors[t] = append(w.errors[t], e)
 }
 
-// lastCallOf returns the index of the last block that a server tool called, at least
-// from.
 func lastCallOf(id string, blocks []string, from int) int {
 	for n := len(blocks) - 1; n > from; n-- {
 		if text(member(member(blocks[n], "caller"), "tool_id")) == id {
@@ -94,8 +89,6 @@ func lastCallOf(id string, blocks []string, from int) int {
 	return from
 }
 
-// interruptedServerCalls returns the ids of the server tools of turn t that get no
-// result any more.
 func (w *blockWriter) interruptedServerCalls(m, t int, raw string) map[string]bool {
 	h := w.h
 	if h.opts.Server == "off" || !strings.Contains(raw, "server_tool_use") && !strings.Contains(raw, "mcp_tool_use") {
@@ -112,8 +105,6 @@ func (w *blockWriter) interruptedServerCalls(m, t int, raw string) map[string]bo
 	return open
 }
 
-// unansweredServerCalls returns the ids of the server tools of message m that have
-// no result in it or in the next assistant's message.
 func (w *blockWriter) unansweredServerCalls(m, t int) map[string]bool {
 	h := w.h
 	var open map[string]bool
@@ -174,7 +165,6 @@ type loops struct {
 	answered map[string]int   // by id of a server tool: the last turn with its result
 }
 
-// serverLoops returns the loops of the history.
 func (h *history) serverLoops() *loops {
 	n := len(h.turns)
 	l := &loops{last: make([]int, n), end: -1, called: map[string][]int{}, answered: map[string]int{}}
@@ -239,8 +229,6 @@ func (l *loops) removeRunning(t int, open map[string]bool) {
 	}
 }
 
-// lastTurnOf returns the last turn in which a server tool of turn t calls a tool,
-// among the turns that continue t; t if there is none.
 func (l *loops) lastTurnOf(id string, t int) int {
 	turns := l.called[id]
 	for i := len(turns) - 1; i >= 0 && turns[i] > t; i-- {

@@ -20,8 +20,6 @@ func (c *call) checkArgs() {
 	}
 }
 
-// checkObjectArgs checks args that must be an object. A string with an object
-// becomes the object.
 func (c *call) checkObjectArgs() {
 	if strings.HasPrefix(c.args, "{") {
 		return
@@ -39,8 +37,7 @@ func (c *call) checkObjectArgs() {
 	}
 }
 
-// isJSON reports whether a JSON string contains one JSON value, without decoding
-// the string.
+// isJSON reports whether a JSON string contains one JSON value, without memory for its text.
 func isJSON(quoted string) bool {
 	var s jsonscan.Scanner
 	for rest := quoted[1 : len(quoted)-1]; rest != ""; {
@@ -49,33 +46,14 @@ func isJSON(quoted string) bool {
 		if !found {
 			break
 		}
-		s.Write(escaped(escape))
-		if rest = escape[1:]; escape[0] == 'u' {
-			rest = escape[5:]
+		n, char := 1, escape[:1]
+		if escape[0] == 'u' {
+			n, char = 5, text(`"\`+escape[:5]+`"`)
+		} else if i := strings.IndexByte("bfnrt", escape[0]); i >= 0 {
+			char = "\b\f\n\r\t"[i : i+1]
 		}
+		s.Write(char)
+		rest = escape[n:]
 	}
 	return s.Complete()
-}
-
-// escaped returns the character of an escape sequence. All characters beyond ASCII
-// are equivalent to a JSON scanner, so it returns one of them.
-func escaped(s string) string {
-	switch s[0] {
-	case 'b':
-		return "\b"
-	case 'f':
-		return "\f"
-	case 'n':
-		return "\n"
-	case 'r':
-		return "\r"
-	case 't':
-		return "\t"
-	case 'u':
-		if r := text(`"\` + s[:5] + `"`); len(r) == 1 {
-			return r
-		}
-		return "é"
-	}
-	return s[:1]
 }

@@ -7,20 +7,17 @@ import "strings"
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html
 type bedrockFormat struct{ plainBlocks }
 
-func (bedrockFormat) shape() Shape { return Bedrock }
-
-func (bedrockFormat) vocabulary() vocabulary {
-	return vocabulary{claims: "content:untyped content.toolUse content.toolResult content.cachePoint content.reasoningContent content.guardContent"}
+func bedrock() format {
+	return blockShape{bedrockFormat{plainBlocks{&facts{
+		shape: Bedrock, list: "content",
+		claims: "content:untyped content.toolUse content.toolResult content.cachePoint content.reasoningContent content.guardContent",
+		blocks: "text image document video audio toolUse toolResult reasoningContent cachePoint guardContent citationsContent searchResult",
+	}}}}
 }
 
-func (f bedrockFormat) onlyResults(h *history, m int) bool { return onlyResultBlocks(f, h, m) }
-
-func (f bedrockFormat) read(h *history, m int) { readBlocks(f, h, m) }
-
-// render writes all messages, and reports the errors that Converse refuses because
-// they have no content. The repair does not change real results.
-func (f bedrockFormat) render(h *history) {
-	renderBlocks(f, h)
+// refuseOutput reports the errors that Converse refuses because they have no content. The
+// repair does not change real results.
+func (bedrockFormat) refuseOutput(h *history) {
 	for r := range h.results {
 		res := &h.results[r]
 		failed := text(member(member(res.raw, "toolResult"), "status")) == "error"
@@ -32,10 +29,6 @@ func (f bedrockFormat) render(h *history) {
 
 // runs reports whether consecutive messages of the model become one.
 func (bedrockFormat) runs(o Options) bool { return *o.MergeRoles }
-
-func (bedrockFormat) blocks() string {
-	return "text image document video audio toolUse toolResult reasoningContent cachePoint guardContent citationsContent searchResult"
-}
 
 func (bedrockFormat) isMark(block string) bool {
 	return strings.HasPrefix(member(block, "cachePoint"), "{")
@@ -59,20 +52,9 @@ func readToolUse(h *history, m, n int, use string) {
 	if !strings.HasPrefix(use, "{") {
 		return
 	}
-	c := call{at: n}
-	server := false
-	for name, v := range members(use) {
-		switch name {
-		case "toolUseId":
-			c.id, c.idText = text(v), v
-		case "name":
-			c.name = text(v)
-		case "input":
-			c.args = v
-		case "type":
-			server = text(v) != ""
-		}
-	}
+	c := callIn(use, "toolUseId", "name", "input")
+	c.at = n
+	server := text(member(use, "type")) != ""
 	if server && c.id == "" {
 		h.refuse(m, `a call without "toolUseId"`)
 	}
@@ -90,20 +72,10 @@ func (bedrockFormat) isCall(block string) bool {
 }
 
 func (bedrockFormat) readResult(n int, block string) (result, bool) {
-	r := result{block: n, raw: block}
-	v := member(block, "toolResult")
-	server := false
-	for name, v := range members(v) {
-		switch name {
-		case "toolUseId":
-			r.id, r.idText = text(v), v
-		case "content":
-			r.content = v
-		case "type":
-			server = text(v) != ""
-		}
-	}
-	return r, strings.HasPrefix(v, "{") && !server
+	r, v, kind := result{block: n, raw: block}, member(block, "toolResult"), ""
+	scan(v, to{"toolUseId", &r.idText}, to{"content", &r.content}, to{"type", &kind})
+	r.id = text(r.idText)
+	return r, strings.HasPrefix(v, "{") && text(kind) == ""
 }
 
 func (bedrockFormat) call(c *call, block string) string {
@@ -151,7 +123,6 @@ func (bedrockFormat) content(value string) string {
 	return quote(value)
 }
 
-// onlyMember reports whether a block has one member, of one of these names.
 func onlyMember(block, names string) bool {
 	n := 0
 	for name := range members(block) {

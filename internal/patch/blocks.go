@@ -5,16 +5,7 @@ import "strings"
 // blockFormat is a format in which calls and results are blocks of messages. The
 // results of a turn are in the user's message that directly follows it.
 type blockFormat interface {
-	historyFormat
-	// list returns the name of the member that has the blocks of a message.
-	list() string
-	// blocks returns the names of the members by which the kind of a block is
-	// known, "" if it has a type.
-	blocks() string
-	// apart reports whether results are a message of their own, unless the next
-	// one has some of them. Otherwise they are the first blocks of the user's
-	// message.
-	apart() bool
+	rules
 	// runs reports whether an unbroken run of the model's messages is one turn.
 	runs(o Options) bool
 	// roleOf returns the role of a message from its "role".
@@ -45,16 +36,13 @@ type blockFormat interface {
 	results(h *history, t int, blocks []string) string
 	// turn returns a message of the model.
 	turn(blocks []string) string
+	// refuseOutput reports what the provider refuses in the output and the repair does not
+	// change.
+	refuseOutput(h *history)
 }
 
 // plainBlocks has what holds for most block formats.
-type plainBlocks struct{ commonFormat }
-
-func (plainBlocks) list() string { return "content" }
-
-func (plainBlocks) blocks() string { return "" }
-
-func (plainBlocks) apart() bool { return false }
+type plainBlocks struct{ *facts }
 
 func (plainBlocks) runs(Options) bool { return false }
 
@@ -70,6 +58,8 @@ func (plainBlocks) roleOf(word string) role {
 
 func (plainBlocks) isMark(string) bool { return false }
 
+func (plainBlocks) refuseOutput(*history) {}
+
 func (plainBlocks) results(_ *history, _ int, blocks []string) string {
 	return `{"role":"user","content":` + list(blocks) + `}`
 }
@@ -78,12 +68,16 @@ func (plainBlocks) turn(blocks []string) string {
 	return `{"role":"assistant","content":` + list(blocks) + `}`
 }
 
-// onlyResultBlocks reports whether a message consists of results only.
-func onlyResultBlocks(f blockFormat, h *history, m int) bool {
-	return h.role[m] == tool || h.role[m] == user && allResults(f, member(h.at(m), f.list()))
+// answer is the block of a result for its call.
+func (f plainBlocks) answer(_ *history, c *call, r *result) string { return f.linked(r.raw, c, r) }
+
+// blockShape is a format made of a blockFormat.
+type blockShape struct{ blockFormat }
+
+func (f blockShape) onlyResults(h *history, m int) bool {
+	return h.role[m] == tool || h.role[m] == user && allResults(f.blockFormat, member(h.at(m), f.about().list))
 }
 
-// allResults reports whether content is a list of tool results only.
 func allResults(f blockFormat, content string) bool {
 	n := 0
 	for _, b := range elements(content) {
@@ -96,8 +90,7 @@ func allResults(f blockFormat, content string) bool {
 	return n > 0
 }
 
-// readBlocks reads message m.
-func readBlocks(f blockFormat, h *history, m int) {
+func (f blockShape) read(h *history, m int) {
 	var word, content string
 	keys := 0
 	for name, v := range members(h.at(m)) {
@@ -105,7 +98,7 @@ func readBlocks(f blockFormat, h *history, m int) {
 		switch name {
 		case "role":
 			word = text(v)
-		case f.list():
+		case f.about().list:
 			content = v
 		}
 	}
@@ -118,18 +111,18 @@ func readBlocks(f blockFormat, h *history, m int) {
 	}
 	switch role := f.roleOf(word); {
 	case strings.HasPrefix(content, "{"):
-		h.refuse(m, "its %q is an object, not a list", f.list())
+		h.refuse(m, "its %q is an object, not a list", f.about().list)
 	case content == "null" && role == assistant:
 		h.opaque = m + 1
 	case content != "" || role == other:
-	case keys > 1 || !f.apart():
-		h.refuse(m, "it has no %q", f.list())
+	case keys > 1 || !f.about().apart:
+		h.refuse(m, "it has no %q", f.about().list)
 	case role == assistant:
 		h.opaque = m + 1
 	}
 	switch f.roleOf(word) {
 	case assistant:
-		readTurnBlocks(f, h, m, content)
+		f.readTurn(h, m, content)
 	case user:
 		h.role[m] = user
 		leading := true
@@ -143,10 +136,9 @@ func readBlocks(f blockFormat, h *history, m int) {
 	}
 }
 
-// readTurnBlocks reads a message of the model.
-func readTurnBlocks(f blockFormat, h *history, m int, content string) {
-	first := h.leadingMisplaced(f, content)
-	readMisplaced(f, h, m, first)
+func (f blockShape) readTurn(h *history, m int, content string) {
+	first := h.leadingMisplaced(f.blockFormat, content)
+	readMisplaced(f.blockFormat, h, m, first)
 	if len(first) > 0 && h.opts.Profile == "" && len(first) == len(elementList(content)) {
 		h.role[m] = tool
 		return
@@ -154,14 +146,14 @@ func readTurnBlocks(f blockFormat, h *history, m int, content string) {
 	h.addToRun(m, f.runs(h.opts))
 	leading := true
 	for n, b := range elements(content) {
-		if r, ok := h.misplaced(f, n, b); ok {
+		if r, ok := h.misplaced(f.blockFormat, n, b); ok {
 			if !leading && h.opts.Profile == "" {
 				h.addResult(m, r)
 			}
 			continue
 		}
 		leading = false
-		if known := f.blocks(); known != "" && !hasMember(b, known) {
+		if known := f.about().blocks; known != "" && !hasMember(b, known) {
 			h.opaque = m + 1
 		}
 		if f.readBlock(h, m, n, b) {
@@ -173,12 +165,11 @@ func readTurnBlocks(f blockFormat, h *history, m int, content string) {
 // addToRun adds message m to the turn before it, or begins a turn if runs are no
 // turns or if another message or a result is in between.
 func (h *history) addToRun(m int, runs bool) {
-	t, r := len(h.turns)-1, len(h.results)-1
-	if !runs || m == 0 || h.role[m-1] != assistant || r >= 0 && h.results[r].after == t {
+	if r := len(h.results) - 1; !runs || r >= 0 && h.results[r].after == len(h.turns)-1 {
 		h.addTurn(m)
 		return
 	}
-	h.role[m], h.turns[t].last = assistant, m
+	h.extendTurn(m)
 }
 
 // hasMember reports whether an object has a member of one of these names.

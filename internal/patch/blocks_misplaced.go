@@ -12,7 +12,6 @@ func (h *history) misplaced(f blockFormat, n int, block string) (result, bool) {
 	return r, ok && !h.hosted[r.id]
 }
 
-// readMisplaced reads the results among blocks of a message of the model.
 func readMisplaced(f blockFormat, h *history, m int, blocks []string) {
 	if h.opts.Profile != "" {
 		return
@@ -77,7 +76,6 @@ func (w *blockWriter) insideResults(m int) (in insideResults) {
 	return in
 }
 
-// put writes blocks that are made of results between two turns.
 func (w *blockWriter) put(r replacements) {
 	if len(r.calls) > 0 {
 		w.flush()
@@ -92,7 +90,7 @@ func (w *blockWriter) put(r replacements) {
 func (w *blockWriter) misplaced(m int) {
 	in := w.insideResults(m)
 	w.put(in.behind)
-	if raw := w.rewritten(w.h.at(m), nil, in.leaves, nil); !isEmpty(member(raw, w.f.list())) {
+	if raw := w.rewritten(w.h.at(m), nil, in.leaves, nil); !isEmpty(member(raw, w.list)) {
 		w.flush()
 		w.h.put(m, raw)
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-func renderBlocks(f blockFormat, h *history) {
-	w := blockWriter{h: h, f: f, base: -1}
+func (f blockShape) render(h *history) {
+	w := blockWriter{h: h, f: f.blockFormat, facts: f.about(), base: -1}
 	for m := range h.messages {
 		switch h.role[m] {
 		case assistant:
@@ -24,10 +24,12 @@ func renderBlocks(f blockFormat, h *history) {
 	if *h.opts.MergeRoles {
 		w.mergeRoles()
 	}
+	f.refuseOutput(h)
 }
 
 // blockWriter writes a history of a block format.
 type blockWriter struct {
+	*facts
 	h       *history
 	f       blockFormat
 	t, r    int                   // the next turn, the next result
@@ -60,18 +62,17 @@ func (w *blockWriter) turn(m int) {
 	w.results = append(w.results, in.behind.results...)
 	w.texts = append(w.texts, in.behind.texts...)
 	raw = w.addServerResults(m, w.t-1, raw)
-	if blocks := member(raw, w.f.list()); raw != h.at(m) && isEmpty(blocks) {
+	if blocks := member(raw, w.list); raw != h.at(m) && isEmpty(blocks) {
 		return // all of its blocks were dropped
 	}
 	h.put(m, raw)
 }
 
-// keepResults keeps the results of the turn that ends with message m.
 func (w *blockWriter) keepResults(m int) {
 	h, t := w.h, w.t-1
 	turn := &h.turns[t]
 	inPlace := func(r *result) bool {
-		return r.message == m+1 && h.role[m+1] == user && (r.leading || w.f.apart())
+		return r.message == m+1 && h.role[m+1] == user && (r.leading || w.apart)
 	}
 	for n, a := range h.answers(turn.from, turn.to, inPlace) {
 		c := &h.calls[a.call]
@@ -80,15 +81,13 @@ func (w *blockWriter) keepResults(m int) {
 			continue
 		}
 		r := &h.results[a.result]
-		if n == 0 && w.f.apart() && h.role[r.message] == user && h.onlyAnswers(r.message, t) {
+		if n == 0 && w.apart && h.role[r.message] == user && h.onlyAnswers(r.message, t) {
 			w.base = r.message
 		}
 		w.results = append(w.results, w.f.answer(h, c, r))
 	}
 }
 
-// onlyAnswers reports whether a message consists of results that answer calls of
-// turn t.
 func (h *history) onlyAnswers(m, t int) bool {
 	if !h.format.onlyResults(h, m) {
 		return false
@@ -101,36 +100,25 @@ func (h *history) onlyAnswers(m, t int) bool {
 	return true
 }
 
-// rewritten returns a message with its changed calls, without the blocks that leave
-// it, and with further blocks at its end.
+// rewritten returns a message with its changed calls, without the blocks that leave it,
+// and with further blocks at its end.
 func (w *blockWriter) rewritten(raw string, calls []call, leaves map[int]bool, more []string) string {
-	k := 0
-	raw = editMember(raw, w.f.list(), func(content string) string {
-		return editElements(content, func(n int, block string) (string, bool) {
-			for k < len(calls) && calls[k].at < n {
-				k++
-			}
-			if k == len(calls) || calls[k].at != n {
-				return block, !leaves[n]
-			}
-			c := &calls[k]
-			if !c.changed() {
-				return block, true
-			}
-			return w.f.call(c, block), c.dropped == ""
-		})
+	raw = editCalls(raw, w.list, calls, leaves, func(c *call, block string) string {
+		if !c.changed() {
+			return block
+		}
+		return w.f.call(c, block)
 	})
 	if len(more) == 0 {
 		return raw
 	}
-	return editMember(raw, w.f.list(), func(content string) string { return list(append(elementList(content), more...)) })
+	return editMember(raw, w.list, func(content string) string { return list(append(elementList(content), more...)) })
 }
 
-// user writes a user's message with the results of the last turn.
 func (w *blockWriter) user(m int) {
 	h := w.h
-	content := member(h.at(m), w.f.list())
-	if w.f.apart() && !h.hasAnswers(m, w.t-1) {
+	content := member(h.at(m), w.list)
+	if w.apart && !h.hasAnswers(m, w.t-1) {
 		w.flush()
 	}
 	if !strings.HasPrefix(content, "[") {
@@ -139,7 +127,7 @@ func (w *blockWriter) user(m int) {
 			h.copy(m)
 			return
 		}
-		h.put(m, setMember(h.at(m), w.f.list(), list(append(blocks, w.blocksOf(content)...))))
+		h.put(m, setMember(h.at(m), w.list, list(append(blocks, w.blocksOf(content)...))))
 		return
 	}
 	calls := w.readOwn(m, content)
@@ -157,14 +145,13 @@ func (w *blockWriter) user(m int) {
 		h.copy(m)
 		return
 	}
-	raw := editMember(h.at(m), w.f.list(), func(string) string { return now })
+	raw := editMember(h.at(m), w.list, func(string) string { return now })
 	if w.own.notes { // they are texts, which a content of functions cannot have
 		raw = editMember(raw, "role", func(string) string { return `"user"` })
 	}
 	h.put(m, raw)
 }
 
-// hasAnswers reports whether message m has a result of turn t.
 func (h *history) hasAnswers(m, t int) bool {
 	for _, r := range h.resultsIn(m) {
 		if r.disposition == answering && h.calls[r.call].turn == t {
@@ -199,8 +186,6 @@ func (o *ownBlocks) with(results, out []string) []string {
 	return append(out, o.blocks[at:]...)
 }
 
-// readOwn sets w.own to the blocks that stay in a user's message, and returns the
-// calls that are made for its orphans.
 func (w *blockWriter) readOwn(m int, content string) (calls []string) {
 	h, own := w.h, &w.own
 	own.blocks, own.slots, own.notes = own.blocks[:0], own.slots[:0], false
@@ -213,7 +198,7 @@ func (w *blockWriter) readOwn(m int, content string) (calls []string) {
 		}
 		switch r.disposition {
 		case answering:
-			if w.f.apart() && len(w.results) > 0 && h.calls[r.call].turn == w.t-1 {
+			if w.apart && len(w.results) > 0 && h.calls[r.call].turn == w.t-1 {
 				own.slots = append(own.slots, len(own.blocks))
 			}
 		case kept:
@@ -231,8 +216,6 @@ func (w *blockWriter) readOwn(m int, content string) (calls []string) {
 	return calls
 }
 
-// resultAt returns the result in a block of message m, nil if the block is not a
-// result.
 func (w *blockWriter) resultAt(m, block int) *result {
 	for results := w.h.results; w.r < len(results); w.r++ {
 		r := &results[w.r]
@@ -246,8 +229,6 @@ func (w *blockWriter) resultAt(m, block int) *result {
 	return nil
 }
 
-// unchangedOr returns content if it has these blocks, and a new list of them
-// otherwise.
 func unchangedOr(content string, blocks []string) string {
 	n := 0
 	for i, b := range elements(content) {
@@ -262,14 +243,13 @@ func unchangedOr(content string, blocks []string) string {
 	return content
 }
 
-// flush writes the results of the last turn as a message of their own.
 func (w *blockWriter) flush() {
 	base := w.base
 	blocks := w.takeResults()
 	switch {
 	case len(blocks) == 0:
 	case base >= 0:
-		w.h.put(base, editMember(w.h.at(base), w.f.list(), func(content string) string { return unchangedOr(content, blocks) }))
+		w.h.put(base, editMember(w.h.at(base), w.list, func(content string) string { return unchangedOr(content, blocks) }))
 	default:
 		w.h.add(w.f.results(w.h, w.t-1, blocks))
 	}
@@ -282,7 +262,6 @@ func (w *blockWriter) takeResults() []string {
 	return blocks
 }
 
-// mergeRoles merges consecutive messages of one role.
 func (w *blockWriter) mergeRoles() {
 	h := w.h
 	out := make([]piece, 0, len(h.out))
@@ -297,9 +276,9 @@ func (w *blockWriter) mergeRoles() {
 		if n > i+1 {
 			var blocks []string
 			for _, q := range h.out[i:n] {
-				blocks = append(blocks, w.blocksOf(member(h.text(q), w.f.list()))...)
+				blocks = append(blocks, w.blocksOf(member(h.text(q), w.list))...)
 			}
-			p.text = setMember(h.text(p), w.f.list(), list(blocks))
+			p.text = setMember(h.text(p), w.list, list(blocks))
 		}
 		out = append(out, p)
 		i = n
@@ -307,7 +286,6 @@ func (w *blockWriter) mergeRoles() {
 	h.out = out
 }
 
-// blocksOf returns the content of a message as blocks.
 func (w *blockWriter) blocksOf(content string) []string {
 	if !strings.HasPrefix(content, "[") {
 		if text(content) == "" {

@@ -87,7 +87,6 @@ func (h *history) fillContent(c *call, rank int) {
 	c.content = quote(h.syntheticText(reason, c.finalName(), c.finalID()))
 }
 
-// syntheticText returns the text of a synthetic result.
 func (h *history) syntheticText(reason events.Text, name, id string) string {
 	template := h.opts.Template
 	if template == "" {

@@ -39,8 +39,6 @@ func (h *history) endsWithText() bool {
 	return false
 }
 
-// dropDuplicateCalls drops calls that are twice in a turn and have no result of
-// their own.
 func (h *history) dropDuplicateCalls() {
 	type key struct {
 		turn           int
@@ -63,7 +61,6 @@ func (h *history) dropDuplicateCalls() {
 	}
 }
 
-// dropUnanswerable drops calls without a result that text cannot answer.
 func (h *history) dropUnanswerable() {
 	if h.opts.Unanswerable != "drop" {
 		return
@@ -75,7 +72,6 @@ func (h *history) dropUnanswerable() {
 	}
 }
 
-// drop drops a call.
 func (h *history) drop(c *call, why string) {
 	c.dropped = why
 	op := h.callOp("call_dropped", c)
@@ -83,7 +79,6 @@ func (h *history) drop(c *call, why string) {
 	h.op(op)
 }
 
-// chooseResult selects the result that stays among those of a call.
 func (h *history) chooseResult(c *call) {
 	real, placeholder, late := -1, -1, -1
 	for r := c.firstResult; r >= 0; r = h.results[r].next {
@@ -117,7 +112,6 @@ func (h *history) chooseResult(c *call) {
 	}
 }
 
-// chooseLate decides about a real result after another turn.
 func (h *history) chooseLate(c *call, late int) {
 	switch {
 	case h.opts.Late == "drop":
@@ -128,8 +122,6 @@ func (h *history) chooseLate(c *call, late int) {
 	}
 }
 
-// immovable reports whether a late result cannot move because signed reasoning is
-// in between.
 func (h *history) immovable(c *call, r int) bool {
 	return h.opts.Late == "auto" && h.signedBetween(c, h.results[r].after)
 }
@@ -149,7 +141,6 @@ func (h *history) markLeftOpen() {
 	}
 }
 
-// addResults adds a new result for every other call without one.
 func (h *history) addResults() {
 	rank := h.ranks()
 	for i := range h.calls {
@@ -171,7 +162,6 @@ func (h *history) addResults() {
 	}
 }
 
-// keptUnanswerable reports whether a call stays open because text cannot answer it.
 func (h *history) keptUnanswerable(c *call) bool {
 	return c.needsScreenshot && h.opts.Unanswerable == "keep"
 }
@@ -191,7 +181,6 @@ func (h *history) keptWaiting(c *call, rank int) bool {
 	return !ok || !o.real()
 }
 
-// pendingCalls returns the last open call of each id in Options.Pending.
 func (h *history) pendingCalls() map[int]bool {
 	pending := map[int]bool{}
 	last := map[string]int{}
@@ -213,8 +202,6 @@ func (h *history) pendingCalls() map[int]bool {
 	return pending
 }
 
-// dropUnchosen drops the results that were not chosen for their call, and reports
-// the late ones that become notes.
 func (h *history) dropUnchosen() {
 	for r := range h.results {
 		res := &h.results[r]
@@ -232,7 +219,6 @@ func (h *history) dropUnchosen() {
 	}
 }
 
-// dropReason returns the reason why a result of a call is dropped.
 func (h *history) dropReason(c *call, res *result) string {
 	switch {
 	case res.placeholder:
@@ -243,7 +229,6 @@ func (h *history) dropReason(c *call, res *result) string {
 	return "duplicate"
 }
 
-// dropResult adds an op about a dropped result to the report.
 func (h *history) dropResult(res *result, name, why string) {
 	op := h.resultOp(name, res)
 	op.Why, op.Hash = why, hash(res.content)
@@ -253,7 +238,6 @@ func (h *history) dropResult(res *result, name, why string) {
 	h.op(op)
 }
 
-// decideOrphans decides about the results without a call.
 func (h *history) decideOrphans() {
 	for r := range h.results {
 		res := &h.results[r]

@@ -26,10 +26,8 @@ type document struct {
 // span is a part of the text.
 type span struct{ from, to int }
 
-// at returns the text of message m.
 func (d *document) at(m int) string { return d.text[d.messages[m].from:d.messages[m].to] }
 
-// parse finds the messages of a history.
 func parse(text string, limits Limits) (document, error) {
 	d := document{text: text, maxMessages: limits.Messages}
 	if len(text) > limits.Bytes {
@@ -83,7 +81,6 @@ func (d *document) add(from, to int) error {
 // sample is the number of messages from which the total is estimated.
 const sample = 64
 
-// readList reads a JSON list of messages.
 func (d *document) readList(start int) error {
 	if !gjson.Valid(d.text) {
 		return syntaxError(d.text, 0, "")
@@ -93,7 +90,6 @@ func (d *document) readList(start int) error {
 	return d.readItems(start, len(d.text))
 }
 
-// readItems reads the messages in the list from one offset to another.
 func (d *document) readItems(from, to int) error {
 	for e := jsonscan.ValueOf(d.text[from:to]).Elements(); e.Next(); {
 		at := from + e.Offset()
@@ -104,7 +100,6 @@ func (d *document) readItems(from, to int) error {
 	return nil
 }
 
-// readObject reads a request that contains the history, or a history of one line.
 func (d *document) readObject(start int) error {
 	object := d.text[start:]
 	for _, field := range []string{"messages", "contents", "input"} {
@@ -134,8 +129,6 @@ func (d *document) readObject(start int) error {
 // hasText reports whether an object has a member that is neither null nor "".
 func hasText(object, name string) bool { return text(member(object, name)) != "" }
 
-// memberOffset returns the offset of the value of the object's last member of that
-// name.
 func memberOffset(object, name string) int {
 	at := 0
 	for m := jsonscan.ValueOf(object).Members(); m.Next(); {
@@ -146,14 +139,11 @@ func memberOffset(object, name string) int {
 	return at
 }
 
-// isLines reports whether the text is one message per line and not an incomplete
-// object.
 func (d *document) isLines() bool {
 	line, rest, more := strings.Cut(strings.TrimLeft(d.text, " \n\t\r"), "\n")
 	return more && gjson.Valid(line) && strings.TrimSpace(rest) != ""
 }
 
-// readLines reads one message per line.
 func (d *document) readLines() error {
 	d.to = len(d.text)
 	for at, number := 0, 1; at < len(d.text); number++ {
@@ -175,7 +165,6 @@ func (d *document) readLines() error {
 	return nil
 }
 
-// separator returns the text between two messages.
 func (d *document) separator() string {
 	switch {
 	case len(d.messages) > 1:
@@ -186,7 +175,6 @@ func (d *document) separator() string {
 	return "\n"
 }
 
-// syntaxError returns an error with the place where text is not JSON.
 func syntaxError(text string, offset int, where string) error {
 	err := jsonscan.Check(text)
 	at := " at byte "
@@ -205,7 +193,6 @@ func checkDepth(text string, limit int) error {
 	return nil
 }
 
-// describeKind returns a description of the kind of a JSON value.
 func describeKind(value string) string {
 	switch value[0] {
 	case '{':

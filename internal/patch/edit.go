@@ -2,8 +2,6 @@ package patch
 
 import "strings"
 
-// editMembers returns a JSON object with the value that change returns for each
-// member. All other bytes stay.
 func editMembers(object string, change func(name, value string) string) string {
 	var b strings.Builder
 	kept, start := 0, blank(object)
@@ -48,7 +46,6 @@ func setMember(object, name, value string) string {
 	return head + comma + quote(name) + ":" + value + object[len(head):]
 }
 
-// removeMember returns a JSON object without a member.
 func removeMember(object, name string) string {
 	start, end := blank(object), 0 // end of the preceding value
 	for m := valueOf(object).Members(); m.Next(); {
@@ -66,8 +63,6 @@ func removeMember(object, name string) string {
 	return object
 }
 
-// editMember returns a JSON object in which change has replaced the value of one
-// member, if there is one.
 func editMember(object, name string, change func(value string) string) string {
 	return editMembers(object, func(n, v string) string {
 		if n != name {
@@ -100,7 +95,6 @@ func editElements(array string, change func(n int, element string) (string, bool
 	return replaceElements(array, kept)
 }
 
-// replaceElements returns the array with its elements replaced by as many others.
 func replaceElements(array string, now []string) string {
 	var b strings.Builder
 	at, n, start := 0, 0, blank(array)
@@ -116,3 +110,20 @@ func replaceElements(array string, now []string) string {
 
 // list returns a JSON array of raw values.
 func list(values []string) string { return "[" + strings.Join(values, ",") + "]" }
+
+// editCalls returns a message with its changed calls, which are elements of a list, and
+// without the elements that leave it.
+func editCalls(message, list string, calls []call, leaves map[int]bool, change func(c *call, element string) string) string {
+	return editMember(message, list, func(array string) string {
+		k := 0
+		return editElements(array, func(n int, element string) (string, bool) {
+			for k < len(calls) && calls[k].at < n {
+				k++
+			}
+			if k == len(calls) || calls[k].at != n {
+				return element, !leaves[n]
+			}
+			return change(&calls[k], element), calls[k].dropped == ""
+		})
+	})
+}

@@ -10,23 +10,18 @@ import (
 // https://ai.google.dev/api/caching#Content
 type geminiFormat struct{ plainBlocks }
 
-func (geminiFormat) shape() Shape { return Gemini }
-
-func (geminiFormat) vocabulary() vocabulary {
-	return vocabulary{
+func gemini() format {
+	return blockShape{geminiFormat{plainBlocks{&facts{
+		shape: Gemini, list: "parts", apart: true, anyContent: true,
 		claims: "role:model parts:untyped parts.functionCall parts.functionResponse parts.function_call parts.function_response",
 		knows:  "role:function",
-	}
+		blocks: "text inlineData inline_data fileData file_data functionCall function_call functionResponse function_response " +
+			"executableCode executable_code codeExecutionResult code_execution_result toolCall tool_call toolResponse tool_response",
+	}}}}
 }
 
-func (f geminiFormat) onlyResults(h *history, m int) bool { return onlyResultBlocks(f, h, m) }
-
-func (f geminiFormat) read(h *history, m int) { readBlocks(f, h, m) }
-
-// render writes all messages, and reports a call that no content of the user
-// precedes, which Gemini refuses.
-func (f geminiFormat) render(h *history) {
-	renderBlocks(f, h)
+// refuseOutput reports a call that no content of the user precedes, which Gemini refuses.
+func (geminiFormat) refuseOutput(h *history) {
 	if len(h.out) == 0 || len(h.turns) == 0 || h.turns[0].from == h.turns[0].to {
 		return
 	}
@@ -34,15 +29,6 @@ func (f geminiFormat) render(h *history) {
 		h.refused = append(h.refused, Violation{h.out[0].message, "call_first", strings.Clone(h.calls[0].finalID())})
 	}
 }
-
-func (geminiFormat) list() string { return "parts" }
-
-func (geminiFormat) blocks() string {
-	return "text inlineData inline_data fileData file_data functionCall function_call functionResponse function_response " +
-		"executableCode executable_code codeExecutionResult code_execution_result toolCall tool_call toolResponse tool_response"
-}
-
-func (geminiFormat) apart() bool { return true }
 
 // runs reports true: a stream may be recorded with one content for each chunk.
 func (geminiFormat) runs(Options) bool { return true }
@@ -62,7 +48,6 @@ func (geminiFormat) roleOf(word string) role {
 // snake is the kind of a call whose part has names in snake_case.
 const snake = "snake_case"
 
-// geminiNames returns the names of the members with a call and with a result.
 func geminiNames(kind string) (call, result string) {
 	if kind == snake {
 		return "function_call", "function_response"
@@ -79,11 +64,11 @@ func (geminiFormat) readBlock(h *history, m, n int, part string) (signed bool) {
 			if !strings.HasPrefix(v, "{") {
 				continue
 			}
-			c := call{at: n, args: member(v, "args"), idText: member(v, "id"), name: text(member(v, "name"))}
-			if name == "function_call" {
+			c := callIn(v, "id", "name", "args")
+			if c.at = n; name == "function_call" {
 				c.kind = snake
 			}
-			if c.id = text(c.idText); c.id == "" {
+			if c.id == "" {
 				c.key, c.idText = nameKey(c.name), member(v, "name")
 			}
 			if c.args != "" && c.args != "null" { // a call may have no args
@@ -115,16 +100,8 @@ func (geminiFormat) readResult(n int, part string) (result, bool) {
 		if name == "function_response" {
 			r.kind = snake
 		}
-		for name, v := range members(v) {
-			switch name {
-			case "id":
-				r.id = text(v)
-			case "name":
-				r.name, r.idText = text(v), v
-			case "response":
-				r.content = v
-			}
-		}
+		scan(v, to{"id", &r.id}, to{"name", &r.idText}, to{"response", &r.content})
+		r.id, r.name = text(r.id), text(r.idText)
 	}
 	return r, found
 }
@@ -152,7 +129,6 @@ func (f geminiFormat) answer(h *history, c *call, r *result) string {
 	return geminiWith(r, id, name)
 }
 
-// geminiWith returns the part of a result with an id and a name.
 func geminiWith(r *result, id, name string) string {
 	_, field := geminiNames(r.kind)
 	return editMember(r.raw, field, func(response string) string {
@@ -186,8 +162,6 @@ func (geminiFormat) synthetic(c *call) string {
 	_, field := geminiNames(c.kind)
 	return `{"` + field + `":{` + id + `"name":` + quote(c.finalName()) + `,"response":` + response + `}}`
 }
-
-func (geminiFormat) content(value string) string { return strings.TrimSpace(value) }
 
 func (geminiFormat) adopt(r *result) (call, result string) {
 	id, name := "", adoptedName(r)

@@ -14,7 +14,7 @@ type history struct {
 	opts         Options
 	provider     provider
 	placeholders []pattern
-	format       historyFormat
+	format       format
 
 	role    []role // of each message
 	turns   []turn
@@ -144,8 +144,7 @@ type idState struct {
 	earlyResults              int // number of such results
 }
 
-// newHistory returns the state of a repair that has not read any message.
-func newHistory(d document, f historyFormat, o Options) *history {
+func newHistory(d document, f format, o Options) *history {
 	n := len(d.messages)
 	p := providerOf(o.Provider)
 	if o.IDs == "off" {
@@ -158,13 +157,12 @@ func newHistory(d document, f historyFormat, o Options) *history {
 		turns: make([]turn, 0, n/2), calls: make([]call, 0, n/3), results: make([]result, 0, n/3),
 		ids: make([]idState, 0, n/4),
 	}
-	if f.shape() == Gemini {
+	if f.about().shape == Gemini {
 		h.byName = map[string]*nameQueue{}
 	}
 	return h
 }
 
-// read reads all messages.
 func (h *history) read() error {
 	for m := range h.messages {
 		h.format.read(h, m)
@@ -176,7 +174,6 @@ func (h *history) read() error {
 	return h.refusal
 }
 
-// indexTurns computes what the decisions look up often.
 func (h *history) indexTurns() {
 	h.signed = make([]int, len(h.turns)+1)
 	for i, t := range h.turns {
@@ -193,7 +190,6 @@ func (h *history) indexTurns() {
 	h.inFlight = h.opts.Tail == "leave" && len(h.turns) > 0 && h.onlyResultsFrom(h.turns[len(h.turns)-1].last+1)
 }
 
-// onlyResultsFrom reports whether the messages from m on are results only.
 func (h *history) onlyResultsFrom(m int) bool {
 	for ; m < len(h.role); m++ {
 		if h.role[m] != tool && h.role[m] != aside && !h.format.onlyResults(h, m) {
@@ -203,14 +199,29 @@ func (h *history) onlyResultsFrom(m int) bool {
 	return true
 }
 
-// addTurn begins a turn with message m.
 func (h *history) addTurn(m int) *turn {
 	h.role[m] = assistant
 	h.turns = append(h.turns, turn{first: m, last: m, from: len(h.calls), to: len(h.calls)})
 	return &h.turns[len(h.turns)-1]
 }
 
-// addCall adds a call in message m to the last turn.
+// extendTurn adds message m to the turn before it, or begins a turn if another message is
+// in between.
+func (h *history) extendTurn(m int) {
+	if m == 0 || h.role[m-1] != assistant {
+		h.addTurn(m)
+		return
+	}
+	h.role[m], h.turns[len(h.turns)-1].last = assistant, m
+}
+
+// callIn returns the call in an object whose members have these names.
+func callIn(object, id, name, args string) (c call) {
+	scan(object, to{id, &c.idText}, to{name, &c.name}, to{args, &c.args})
+	c.id, c.name = text(c.idText), text(c.name)
+	return c
+}
+
 func (h *history) addCall(m int, c call) {
 	t := &h.turns[len(h.turns)-1]
 	c.turn, c.message = len(h.turns)-1, m
@@ -219,7 +230,6 @@ func (h *history) addCall(m int, c call) {
 	t.to = len(h.calls)
 }
 
-// addResult adds a result in message m.
 func (h *history) addResult(m int, r result) {
 	r.message, r.after, r.call, r.next = m, len(h.turns)-1, -1, -1
 	r.external = h.continues
@@ -234,21 +244,16 @@ func (h *history) late(r *result) bool {
 	return r.after > t || h.opts.Late == "drop" && r.message > h.turns[t].resultsEnd
 }
 
-// signedBetween reports whether a turn with signed reasoning is between a call's
-// turn and a late result.
 func (h *history) signedBetween(c *call, after int) bool {
 	return h.signed[after+1] > h.signed[c.turn+1]
 }
 
-// op adds an op to the report.
 func (h *history) op(op Op) { h.ops = append(h.ops, op) }
 
-// callOp returns an op about a call.
 func (h *history) callOp(name string, c *call) Op {
 	return Op{Op: name, Turn: c.turn, Message: c.message, Call: c.at, ID: c.finalID(), Name: c.finalName()}
 }
 
-// resultOp returns an op about a result.
 func (h *history) resultOp(name string, r *result) Op {
 	op := Op{Op: name, Turn: -1, Message: r.message, Call: -1, ID: r.id, Name: r.name}
 	if r.call >= 0 {
@@ -258,7 +263,6 @@ func (h *history) resultOp(name string, r *result) Op {
 	return op
 }
 
-// resultsIn returns the results in message m.
 func (h *history) resultsIn(m int) []result {
 	by := func(r result, m int) int { return r.message - m }
 	from, _ := slices.BinarySearchFunc(h.results, m, by)
@@ -266,7 +270,6 @@ func (h *history) resultsIn(m int) []result {
 	return h.results[from:to]
 }
 
-// finalID returns the id of the call in the output.
 func (c *call) finalID() string {
 	if c.changedID != "" {
 		return c.changedID
@@ -283,7 +286,6 @@ func (c *call) finalIDText() string {
 	return c.idText
 }
 
-// finalName returns the name of the call in the output.
 func (c *call) finalName() string {
 	if c.changedName != "" {
 		return c.changedName
@@ -294,7 +296,6 @@ func (c *call) finalName() string {
 // real reports whether the new result is a tool's own.
 func (c *call) real() bool { return c.reason == reasonGiven || c.reason == reasonLog }
 
-// changed reports whether the call itself differs in the output.
 func (c *call) changed() bool {
 	return c.changedID != "" || c.changedName != "" || c.changedArgs != "" || c.dropped != ""
 }
@@ -315,7 +316,9 @@ func (c *call) rewritten(object, id, name, args string) string {
 	return object
 }
 
-// callsOf returns the calls in message m of a turn.
+// directly reports whether only results are between the turn and a result.
+func (t *turn) directly(r *result) bool { return r.message > t.last && r.message < t.resultsEnd }
+
 func (h *history) callsOf(t *turn, m int) []call {
 	calls := h.calls[t.from:t.to]
 	by := func(c call, m int) int { return c.message - m }
@@ -324,7 +327,6 @@ func (h *history) callsOf(t *turn, m int) []call {
 	return calls[from:to]
 }
 
-// changed reports whether a call of the turn differs in the output.
 func (h *history) changed(t *turn) bool {
 	for c := t.from; c < t.to; c++ {
 		if h.calls[c].changed() {

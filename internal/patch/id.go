@@ -19,7 +19,6 @@ func atMost(n int) func(string) string {
 	}
 }
 
-// plain64 returns the id, changed if necessary to match ^[a-zA-Z0-9_-]{1,64}$.
 func plain64(id string) string {
 	if len(id) <= 64 && strings.IndexFunc(id, isSpecial) < 0 {
 		return id
@@ -27,7 +26,6 @@ func plain64(id string) string {
 	return hashed(id, 64)
 }
 
-// isSpecial reports whether r is not a letter, a digit, an underscore or a hyphen.
 func isSpecial(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 }

@@ -9,19 +9,19 @@ import (
 // ({"type":"ai","content",…}), from messages_to_dict ({"type","data":{…}}), or from
 // dumps ({"lc":1,"id":[…],"kwargs":{…}}).
 // https://python.langchain.com/api_reference/core/messages.html
-type langchainFormat struct{ commonFormat }
+type langchainFormat struct{ *facts }
+
+func langchain() format {
+	return messageShape{langchainFormat{&facts{
+		shape: LangChain,
+		claims: "lc type:ai type:AIMessage type:assistant type:human type:HumanMessage type:user type:tool type:ToolMessage " +
+			"type:system type:developer type:function type:remove type:chat type:SystemMessage type:FunctionMessage type:RemoveMessage type:ChatMessage",
+	}}}
+}
 
 // invalid is the kind of a call that LangChain could not parse.
 const invalid = "invalid"
 
-func (langchainFormat) shape() Shape { return LangChain }
-
-func (langchainFormat) vocabulary() vocabulary {
-	return vocabulary{claims: "lc type:ai type:AIMessage type:assistant type:human type:HumanMessage type:user type:tool type:ToolMessage " +
-		"type:system type:developer type:function type:remove type:chat type:SystemMessage type:FunctionMessage type:RemoveMessage type:ChatMessage"}
-}
-
-// langchainRole returns the role of a message type or class.
 func langchainRole(kind string) role {
 	switch strings.TrimSuffix(kind, "Chunk") {
 	case "ai", "AIMessage", "assistant":
@@ -41,7 +41,6 @@ type langchainMessage struct {
 	fields string
 }
 
-// langchainBody reads the form and the fields of a message.
 func langchainBody(raw string) langchainMessage {
 	m := langchainMessage{fields: raw}
 	class := ""
@@ -96,40 +95,21 @@ func (h *history) answerInside(content string) {
 	}
 }
 
-// langchainResult reads a tool message.
 func langchainResult(fields string) result {
-	var r result
-	for name, v := range members(fields) {
-		switch name {
-		case "tool_call_id":
-			r.id, r.idText = text(v), v
-		case "name":
-			r.name = text(v)
-		case "content":
-			r.content = v
-		case "additional_kwargs":
-			r.placeholder = member(v, marker) != ""
-		}
-	}
+	r, extra := result{}, ""
+	scan(fields, to{"tool_call_id", &r.idText}, to{"name", &r.name}, to{"content", &r.content}, to{"additional_kwargs", &extra})
+	r.id, r.name, r.placeholder = text(r.idText), text(r.name), member(extra, marker) != ""
 	return r
 }
 
 // marker is the field that identifies a synthetic result.
 const marker = "synthetic_tool_result"
 
-// langchainTurn returns message m with its changed calls.
 func langchainTurn(h *history, m int, calls []call) string {
 	raw := h.at(m)
-	body := langchainBody(raw)
-	if body.inner == "" {
-		return langchainPatched(raw, calls, h.opts.Invalid == "convert")
-	}
-	return editMember(raw, body.inner, func(fields string) string {
-		return langchainPatched(fields, calls, h.opts.Invalid == "convert")
-	})
+	return langchainEdit(raw, func(fields string) string { return langchainPatched(fields, calls, h.opts.Invalid == "convert") })
 }
 
-// langchainPatched returns the fields of a message with its changed calls.
 func langchainPatched(fields string, calls []call, convert bool) string {
 	converted := langchainConverted(calls, convert)
 	fields = editMembers(fields, func(name, v string) string {
@@ -154,8 +134,6 @@ func langchainPatched(fields string, calls []call, convert bool) string {
 	return fields
 }
 
-// langchainConverted returns the invalid calls as valid ones, if they are to be
-// converted.
 func langchainConverted(calls []call, convert bool) []string {
 	var out []string
 	for _, c := range calls {
@@ -174,7 +152,6 @@ func withElements(array string, more []string) string {
 	return list(append(elementList(array), more...))
 }
 
-// langchainList returns the calls of one view with their changes.
 func langchainList(array string, calls []call, view int) string {
 	queues := map[string][]int{}
 	for i := range calls {
@@ -200,8 +177,6 @@ func langchainList(array string, calls []call, view int) string {
 	})
 }
 
-// langchainID returns the id of a call in a view, and whether the element is a
-// call.
 func langchainID(element string, view int) (string, bool) {
 	if view != viewContent {
 		return text(member(element, "id")), true
@@ -210,7 +185,6 @@ func langchainID(element string, view int) (string, bool) {
 	return c.id, ok
 }
 
-// langchainElement returns a call in a view with its changes.
 func langchainElement(c *call, element string, view int) string {
 	if view == viewRaw || view == viewCalls && openAIStyle(element) {
 		return openAIPatched(c, element)
@@ -222,7 +196,6 @@ func langchainElement(c *call, element string, view int) string {
 	return c.rewritten(element, id, "name", argsField(element))
 }
 
-// argsField returns the name of the member of a content block that has the args.
 func argsField(block string) string {
 	switch text(member(block, "type")) {
 	case "tool_use":
@@ -233,24 +206,26 @@ func argsField(block string) string {
 	return "args"
 }
 
-func (f langchainFormat) render(h *history) { h.renderMessages(f) }
-
 func (f langchainFormat) putTurn(h *history, t int) { h.putMessageTurn(f, t, langchainTurn) }
 
 func (langchainFormat) result(h *history, r *result) string {
 	raw := h.at(r.message)
 	if id := h.calls[r.call].finalID(); id != r.id {
-		return langchainWith(raw, "tool_call_id", quote(id))
+		return langchainWithID(raw, id)
 	}
 	return raw
 }
 
-// langchainWith returns a message of any form with a field set.
-func langchainWith(raw, field, value string) string {
+// langchainEdit returns a message of any form with its fields changed.
+func langchainEdit(raw string, change func(fields string) string) string {
 	if body := langchainBody(raw); body.inner != "" {
-		return editMember(raw, body.inner, func(fields string) string { return setMember(fields, field, value) })
+		return editMember(raw, body.inner, change)
 	}
-	return setMember(raw, field, value)
+	return change(raw)
+}
+
+func langchainWithID(raw, id string) string {
+	return langchainEdit(raw, func(fields string) string { return setMember(fields, "tool_call_id", quote(id)) })
 }
 
 func (langchainFormat) synthetic(h *history, c *call) string {
@@ -259,7 +234,6 @@ func (langchainFormat) synthetic(h *history, c *call) string {
 
 func (langchainFormat) message(c *call) string { return "{" + langchainFields(c) + "}" }
 
-// langchainFields returns the fields of the new result of a call.
 func langchainFields(c *call) string {
 	fields := `"type":"tool","content":` + c.content + `,"tool_call_id":` + c.finalIDText()
 	if name := c.finalName(); name != "" {
@@ -275,19 +249,14 @@ func langchainFields(c *call) string {
 }
 
 func (langchainFormat) userText(h *history, m int, content string) string {
-	return langchainNew(h.at(m), "human", "HumanMessage", `"type":"human","content":`+content)
+	return langchainFormOf(h.at(m)).write("human", "HumanMessage", `"type":"human","content":`+content)
 }
 
 func (langchainFormat) adopt(h *history, r *result) (turn, result string) {
-	id, raw := quote(r.changedID), h.at(r.message)
-	call := `{"name":` + quote(adoptedName(r)) + `,"args":{},"id":` + id + `,"type":"tool_call"}`
-	turn = langchainNew(raw, "ai", "AIMessage", `"type":"ai","content":"","tool_calls":[`+call+`],"invalid_tool_calls":[]`)
-	return turn, langchainWith(raw, "tool_call_id", id)
-}
-
-// langchainNew returns a new message in the form of another one.
-func langchainNew(model, kind, class, fields string) string {
-	return langchainFormOf(model).write(kind, class, fields)
+	raw := h.at(r.message)
+	call := `{"name":` + quote(adoptedName(r)) + `,"args":{},"id":` + quote(r.changedID) + `,"type":"tool_call"}`
+	turn = langchainFormOf(raw).write("ai", "AIMessage", `"type":"ai","content":"","tool_calls":[`+call+`],"invalid_tool_calls":[]`)
+	return turn, langchainWithID(raw, r.changedID)
 }
 
 // langchainForm is one of the forms of LangChain's messages.
@@ -296,7 +265,6 @@ type langchainForm struct {
 	path  []string // class path of a constructor, as raw JSON
 }
 
-// langchainFormOf returns the form of a message.
 func langchainFormOf(raw string) langchainForm {
 	f := langchainForm{inner: langchainBody(raw).inner}
 	if f.inner == "kwargs" {
@@ -314,7 +282,6 @@ func (h *history) formAt(m int) langchainForm {
 	return h.form
 }
 
-// write returns a message of this form.
 func (f langchainForm) write(kind, class, fields string) string {
 	switch f.inner {
 	case "data":

@@ -10,20 +10,10 @@ import (
 func (langchainFormat) readTurn(h *history, m int, body langchainMessage) {
 	t := h.addTurn(m)
 	var seen langchainViews
-	for name, v := range members(body.fields) {
-		switch name {
-		case "tool_calls":
-			seen.calls = v
-		case "invalid_tool_calls":
-			seen.invalid = v
-		case "content":
-			seen.content = v
-		case "additional_kwargs":
-			seen.raw = member(v, "tool_calls")
-			t.signed = t.signed || signedBlocks(member(v, "thinking_blocks"))
-		}
-	}
-	t.signed = t.signed || signedContent(seen.content)
+	var extra string
+	scan(body.fields, to{"tool_calls", &seen.calls}, to{"invalid_tool_calls", &seen.invalid}, to{"content", &seen.content}, to{"additional_kwargs", &extra})
+	seen.raw = member(extra, "tool_calls")
+	t.signed = signedBlocks(member(extra, "thinking_blocks")) || signedContent(seen.content)
 	h.callBuffer = seen.read(h.callBuffer[:0])
 	for _, c := range h.callBuffer {
 		h.addCall(m, c)
@@ -42,14 +32,15 @@ func (v langchainViews) read(calls []call) []call {
 			m.add(viewCalls, openAICall(n, e))
 			continue
 		}
-		c := langchainCall(e, "args", true)
+		c := callIn(e, "id", "name", "args")
+		c.checkObjectArgs()
 		if !c.broken && strings.HasPrefix(c.args, `"`) && c.changedArgs != "{}" {
 			c.changedArgs = "" // LangChain's adapters accept an object as text
 		}
 		m.add(viewCalls, c)
 	}
 	for _, e := range elements(v.invalid) {
-		c := langchainCall(e, "args", false)
+		c := callIn(e, "id", "name", "args")
 		c.kind, c.broken = invalid, true
 		m.add(viewInvalid, c)
 	}
@@ -84,7 +75,6 @@ type viewID struct {
 // linearCalls is the number of calls up to which find searches the list.
 const linearCalls = 16
 
-// add adds a call from a view, or marks a known call as contained in it.
 func (m *mergedCalls) add(view int, c call) {
 	// Valid and invalid calls are different calls. Only the other two views
 	// repeat them.
@@ -134,48 +124,23 @@ const (
 	viewRaw
 )
 
-// langchainCall reads a call. args is the name of the member with the args, and
-// object reports whether they must be an object.
-func langchainCall(raw, args string, object bool) call {
-	var c call
-	for name, v := range members(raw) {
-		switch name {
-		case "id":
-			c.id, c.idText = text(v), v
-		case "name":
-			c.name = text(v)
-		case args:
-			c.args = v
-		}
-	}
-	if object {
-		c.checkObjectArgs()
-	}
-	return c
-}
-
 // langchainBlock reads a content block and reports whether it is a call.
-func langchainBlock(raw string) (call, bool) {
-	switch text(member(raw, "type")) {
-	case "tool_use":
-		return langchainCall(raw, "input", true), true
-	case "tool_call":
-		return langchainCall(raw, "args", true), true
+func langchainBlock(raw string) (c call, ok bool) {
+	args := argsField(raw)
+	switch kind := text(member(raw, "type")); kind {
+	case "tool_use", "tool_call":
+		c = callIn(raw, "id", "name", args)
+		c.checkObjectArgs()
 	case "invalid_tool_call":
-		c := langchainCall(raw, "args", false)
+		c = callIn(raw, "id", "name", args)
 		c.kind, c.broken = invalid, true
-		return c, true
 	case "function_call":
-		c := langchainCall(raw, "arguments", false)
-		c.idText = member(raw, "call_id")
-		c.id = text(c.idText)
+		c = callIn(raw, "call_id", "name", args)
 		c.checkArgs()
-		return c, true
 	case "custom_tool_call":
-		c := langchainCall(raw, "input", false)
-		c.idText = member(raw, "call_id")
-		c.id = text(c.idText)
-		return c, true
+		c = callIn(raw, "call_id", "name", "input")
+	default:
+		return call{}, false
 	}
-	return call{}, false
+	return c, true
 }

@@ -5,28 +5,18 @@ import "strings"
 // langchainExFormat is a history of LangChain for Elixir. A tool message has the
 // results of a turn in a list. A turn may have several such messages.
 // https://hexdocs.pm/langchain/LangChain.Message.html
-type langchainExFormat struct{ commonFormat }
+type langchainExFormat struct{ *facts }
 
-func (langchainExFormat) shape() Shape { return LangChainEx }
-
-func (langchainExFormat) vocabulary() vocabulary {
-	return vocabulary{claims: "tool_calls.call_id tool_results", knows: "role:tool tool_calls content:thinking"}
+func langchainEx() format {
+	return messageShape{langchainExFormat{&facts{
+		shape: LangChainEx, claims: "tool_calls.call_id tool_results", knows: "role:tool tool_calls content:thinking", resultID: "tool_call_id",
+	}}}
 }
 
 func (langchainExFormat) read(h *history, m int) {
-	var role, calls, results, content string
-	for name, v := range members(h.at(m)) {
-		switch name {
-		case "role":
-			role = text(v)
-		case "tool_calls":
-			calls = v
-		case "tool_results":
-			results = v
-		case "content":
-			content = v
-		}
-	}
+	var word, calls, results, content string
+	scan(h.at(m), to{"role", &word}, to{"tool_calls", &calls}, to{"tool_results", &results}, to{"content", &content})
+	role := text(word)
 	switch {
 	case role != "assistant" && !isEmpty(calls):
 		h.refuse(m, `"tool_calls" in a message of role %q`, role)
@@ -58,7 +48,6 @@ func (langchainExFormat) read(h *history, m int) {
 	}
 }
 
-// hasSignature reports whether an object has a signature of reasoning.
 func hasSignature(object string) bool {
 	for name, v := range members(object) {
 		if strings.Contains(name, "signature") && text(v) != "" || text(v) == "redacted_thinking" {
@@ -71,18 +60,9 @@ func hasSignature(object string) bool {
 // langchainExCall reads call n of a message. Its args may be absent, and a text
 // with an object is parsed by the program that loads the history.
 func langchainExCall(n int, element string) call {
-	c, named := call{at: n}, false
-	for name, v := range members(element) {
-		switch name {
-		case "call_id":
-			c.id, c.idText = text(v), v
-		case "name":
-			c.name, named = text(v), !isNull(v)
-		case "arguments":
-			c.args = v
-		}
-	}
-	if c.id == "" && !named { // nothing links it to its result
+	c := callIn(element, "call_id", "name", "arguments")
+	c.at = n
+	if c.id == "" && isNull(member(element, "name")) { // nothing links it to its result
 		c.idText = ""
 	}
 	if c.args == "" || strings.HasPrefix(c.args, `"{`) && isJSON(c.args) {
@@ -97,34 +77,18 @@ func langchainExCall(n int, element string) call {
 // langchainExResult reads result n of a message. The result of an interrupt stands
 // for a result that the program writes when it continues.
 func langchainExResult(n int, element string) result {
-	r := result{block: n, raw: element}
-	for name, v := range members(element) {
-		switch name {
-		case "tool_call_id":
-			r.id, r.idText = text(v), v
-		case "name":
-			r.name = text(v)
-		case "content":
-			r.content = v
-		case "is_interrupt":
-			r.placeholder = v == "true"
-		}
-	}
+	r, interrupt := result{block: n, raw: element}, ""
+	scan(element, to{"tool_call_id", &r.idText}, to{"name", &r.name}, to{"content", &r.content}, to{"is_interrupt", &interrupt})
+	r.id, r.name, r.placeholder = text(r.idText), text(r.name), interrupt == "true"
 	return r
 }
-
-func (f langchainExFormat) render(h *history) { h.renderMessages(f) }
 
 func (f langchainExFormat) putTurn(h *history, t int) {
 	turn := &h.turns[t]
 	raw := h.at(turn.first)
 	if h.changed(turn) {
 		calls := h.calls[turn.from:turn.to]
-		raw = editMember(raw, "tool_calls", func(list string) string {
-			return editElements(list, func(n int, element string) (string, bool) {
-				return calls[n].rewritten(element, "call_id", "name", "arguments"), calls[n].dropped == ""
-			})
-		})
+		raw = editCalls(raw, "tool_calls", calls, nil, func(c *call, element string) string { return c.rewritten(element, "call_id", "name", "arguments") })
 	}
 	h.put(turn.first, raw)
 	f.putResults(h, t)
@@ -135,7 +99,7 @@ func (f langchainExFormat) putTurn(h *history, t int) {
 // message they are a message of their own.
 func (f langchainExFormat) putResults(h *history, t int) {
 	turn := &h.turns[t]
-	group := h.answers(turn.from, turn.to, func(r *result) bool { return r.message > turn.first && r.message < turn.resultsEnd })
+	group := h.answers(turn.from, turn.to, turn.directly)
 	elements := h.newResults[:0]
 	base := -1
 	for n, a := range group {
@@ -147,7 +111,7 @@ func (f langchainExFormat) putResults(h *history, t int) {
 		if n == 0 && h.onlyAnswers(r.message, t) {
 			base = r.message
 		}
-		elements = append(elements, f.answer(h, r))
+		elements = append(elements, f.linked(r.raw, &h.calls[r.call], r))
 	}
 	h.newResults = elements
 	last := -1 // the last message with a place
@@ -190,7 +154,6 @@ func (h *history) fillPlaces(m, t int, elements []string, all bool) []string {
 	return elements
 }
 
-// putElements writes tool message m with these results.
 func (h *history) putElements(m int, results []string) {
 	content := member(h.at(m), "tool_results")
 	now := unchangedOr(content, results)
@@ -212,22 +175,9 @@ func (h *history) textual(t int) bool {
 	return to > 0 && strings.HasPrefix(h.results[to-1].content, `"`)
 }
 
-func (langchainExFormat) answer(h *history, r *result) string {
-	if id := h.calls[r.call].finalID(); id != r.id {
-		return setMember(r.raw, "tool_call_id", quote(id))
-	}
-	return r.raw
-}
-
-func (f langchainExFormat) result(h *history, r *result) string {
-	return f.toolMessage([]string{f.answer(h, r)})
-}
-
 func (f langchainExFormat) message(c *call) string {
 	return f.toolMessage([]string{f.element(c, false)})
 }
-
-func (f langchainExFormat) synthetic(_ *history, c *call) string { return f.message(c) }
 
 // element returns the new result of a call. textual determines the form of a text.
 func (langchainExFormat) element(c *call, textual bool) string {
@@ -244,7 +194,6 @@ func (langchainExFormat) element(c *call, textual bool) string {
 
 func langchainExText(quoted string) string { return `{"type":"text","content":` + quoted + `}` }
 
-// content keeps a list of content parts.
 func (langchainExFormat) content(value string) string {
 	value = strings.TrimSpace(value)
 	parts := !isEmpty(value)
@@ -291,17 +240,11 @@ func (langchainExFormat) keep(h *history, r *result) {
 	var now []string
 	for _, other := range h.resultsIn(r.message) {
 		switch {
-		case other.disposition == answering && h.inPlace(&other), other.disposition == kept && other.block < r.block:
+		case other.disposition == answering && h.turns[h.calls[other.call].turn].directly(&other), other.disposition == kept && other.block < r.block:
 			return
 		case other.disposition == kept:
 			now = append(now, other.raw)
 		}
 	}
 	h.putElements(r.message, now)
-}
-
-// inPlace reports whether a result is in a tool message directly behind its turn.
-func (h *history) inPlace(r *result) bool {
-	t := &h.turns[h.calls[r.call].turn]
-	return r.message > t.first && r.message < t.resultsEnd
 }

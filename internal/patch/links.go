@@ -106,7 +106,7 @@ func (h *history) spareResults() (spare []*result, linked bool) {
 				spare = append(spare, res)
 			}
 		}
-		if needs := first == nil || h.format.shape() != LangChain; needs && call.matchKey() != "" && !call.answeredInside {
+		if needs := first == nil || h.format.about().shape != LangChain; needs && call.matchKey() != "" && !call.answeredInside {
 			linked = true
 		}
 	}
@@ -147,10 +147,8 @@ func (n namedIDs) mixed(res *result) bool {
 	return of.calls[0] && (of.calls[1] || res.name == "" && res.id != "") || of.results[0] && of.results[1]
 }
 
-// isBare reports whether a turn is a message without content and without a list of
-// calls.
 func (h *history) isBare(t *turn) bool {
-	if t.first != t.last || t.from != t.to || h.format.shape() == Responses {
+	if t.first != t.last || t.from != t.to || h.format.about().shape == Responses {
 		return false
 	}
 	for name, v := range members(langchainBody(h.at(t.first)).fields) {
@@ -202,11 +200,11 @@ func (h *history) checkUnread() error {
 			open[call.id] = call.message
 		}
 	}
-	if len(open) == 0 || h.format.shape() == AIUI { // whose results are parts of the call
+	if len(open) == 0 || h.format.about().shape == AIUI { // whose results are parts of the call
 		return h.refusal
 	}
 	for m := range h.messages {
-		parts := h.role[m] == tool && h.format.shape() == AIModel // not the message is the result
+		parts := h.role[m] == tool && h.format.about().shape == AIModel // not the message is the result
 		if h.role[m] != user && h.role[m] != other && !parts {
 			continue
 		}

@@ -24,7 +24,6 @@ func (h *history) match() {
 	h.rebindSingle()
 }
 
-// idOf returns the state of an id.
 func (h *history) idOf(id string) *idState {
 	i, ok := h.idIndex[id]
 	if !ok {
@@ -35,7 +34,6 @@ func (h *history) idOf(id string) *idState {
 	return &h.ids[i]
 }
 
-// enqueue adds a call to the open calls of its id.
 func (h *history) enqueue(c int) {
 	call := &h.calls[c]
 	if h.byName != nil {
@@ -84,7 +82,6 @@ func (h *history) assignBefore(r, t int) int {
 	return end
 }
 
-// assign binds a result to the first open call of its id that it can answer.
 func (h *history) assign(r int) {
 	res := &h.results[r]
 	key := h.resultKey(res)
@@ -120,7 +117,6 @@ func (h *history) assign(r int) {
 	}
 }
 
-// bind adds a result to the results of a call.
 func (h *history) bind(r, c int) {
 	call := &h.calls[c]
 	h.results[r].call = c
@@ -197,7 +193,6 @@ func (h *history) matchWithoutIDs() {
 	}
 }
 
-// pairWithoutIDs binds the results without an id behind turn t to calls.
 func (h *history) pairWithoutIDs(calls []int, t int) {
 	open, results := map[string]int{}, map[string][]int{}
 	for _, c := range calls {
@@ -227,8 +222,6 @@ func (h *history) pairWithoutIDs(calls []int, t int) {
 	}
 }
 
-// rebindSingle binds the only result without a call behind a turn to the only call
-// of that turn without a result.
 func (h *history) rebindSingle() {
 	if h.opts.Rebind != "single" {
 		return

@@ -15,7 +15,6 @@ type nameQueue struct {
 // with this byte.
 func nameKey(name string) string { return "\x00" + name }
 
-// matchKey returns the text by which results are matched with a call.
 func (c *call) matchKey() string {
 	if c.key != "" {
 		return c.key
@@ -69,7 +68,6 @@ func (h *history) resultKey(r *result) string {
 	return r.id
 }
 
-// hasCall reports whether a call so far has an id.
 func (h *history) hasCall(id string) bool {
 	i, ok := h.idIndex[id]
 	return ok && id != "" && h.ids[i].turn >= 0

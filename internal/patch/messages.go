@@ -7,13 +7,10 @@ import (
 
 // messageFormat is a format in which a result is a message of its own.
 type messageFormat interface {
-	historyFormat
+	rules
+	read(h *history, m int)
 	// putTurn writes a turn and its results to the output.
 	putTurn(h *history, t int)
-	// result returns the message of an existing result that answers a call.
-	result(h *history, r *result) string
-	// synthetic returns the message of a call's new result.
-	synthetic(h *history, c *call) string
 	// userText returns a user's message in the form of message m.
 	userText(h *history, m int, content string) string
 	// adopt returns a turn with a call that is made for an orphan, and the
@@ -28,9 +25,18 @@ type messageFormat interface {
 	isReasoning(message string) bool
 }
 
-// renderMessages writes all messages to the output, each turn with its results
-// directly behind it.
-func (h *history) renderMessages(f messageFormat) {
+// resultFormat is a messageFormat in which each message has one result.
+type resultFormat interface {
+	// result returns the message of an existing result that answers a call.
+	result(h *history, r *result) string
+	// synthetic returns the message of a call's new result.
+	synthetic(h *history, c *call) string
+}
+
+// messageShape is a format made of a messageFormat.
+type messageShape struct{ messageFormat }
+
+func (f messageShape) render(h *history) {
 	t, r := 0, 0
 	for m := 0; m < len(h.messages); m++ {
 		for r < len(h.results) && h.results[r].message < m {
@@ -43,7 +49,7 @@ func (h *history) renderMessages(f messageFormat) {
 			t++
 		case h.role[m] == tool && r < len(h.results) && h.results[r].message == m:
 			for ; r < len(h.results) && h.results[r].message == m; r++ {
-				h.putInPlace(f, &h.results[r])
+				h.putInPlace(f.messageFormat, &h.results[r])
 			}
 		case h.role[m] == written:
 		default:
@@ -52,21 +58,19 @@ func (h *history) renderMessages(f messageFormat) {
 	}
 }
 
-// putMessageTurn writes a turn of one message, and its results. rewrite returns
-// the message with the calls that changed.
-func (h *history) putMessageTurn(f messageFormat, t int, rewrite func(h *history, m int, calls []call) string) {
+func (h *history) putMessageTurn(f resultFormat, t int, rewrite func(h *history, m int, calls []call) string) {
 	turn := &h.turns[t]
 	if h.changed(turn) {
 		h.put(turn.first, rewrite(h, turn.first, h.calls[turn.from:turn.to]))
 	} else {
 		h.copy(turn.first)
 	}
-	h.putResults(f, turn.from, turn.to, func(r *result) bool { return r.message > turn.first && r.message < turn.resultsEnd })
+	h.putResults(f, turn.from, turn.to, turn.directly)
 }
 
 // putResults writes the results of some calls. inPlace reports whether a
 // result need not move.
-func (h *history) putResults(f messageFormat, from, to int, inPlace func(*result) bool) {
+func (h *history) putResults(f resultFormat, from, to int, inPlace func(*result) bool) {
 	for _, a := range h.answers(from, to, inPlace) {
 		if a.result < 0 {
 			h.add(f.synthetic(h, &h.calls[a.call]))
@@ -110,7 +114,6 @@ func (h *history) answers(from, to int, inPlace func(*result) bool) []answer {
 	return out
 }
 
-// sortByCall sorts answers by their calls.
 func (h *history) sortByCall(group []answer) {
 	byCall := func(a, b answer) int { return a.call - b.call }
 	var real []answer

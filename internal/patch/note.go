@@ -5,8 +5,6 @@ import (
 	"strings"
 )
 
-// note returns the content of a user's message that quotes a tool result and states
-// that the user did not write it.
 func (h *history) note(r *result) string {
 	head := h.noteHead(r)
 	switch {
@@ -24,8 +22,6 @@ func (h *history) note(r *result) string {
 	return quote(head + "\n" + text(r.content))
 }
 
-// hasOtherText reports whether a result without content has a member of another name
-// that may be its content.
 func hasOtherText(raw string) bool {
 	for name, v := range members(raw) {
 		switch name {
@@ -68,7 +64,6 @@ func (h *history) noteHead(r *result) string {
 	return head
 }
 
-// noteTemplate returns the template of a note's first line.
 func noteTemplate(d disposition, lang string) string {
 	switch {
 	case d == asText && lang == "zh":
@@ -83,7 +78,6 @@ func noteTemplate(d disposition, lang string) string {
 
 func textBlock(quoted string) string { return `{"type":"text","text":` + quoted + `}` }
 
-// adoptedName returns the name of the call that is made for an orphan.
 func adoptedName(r *result) string {
 	if r.name != "" {
 		return r.name

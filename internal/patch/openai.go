@@ -3,36 +3,21 @@ package patch
 // openAIFormat is a history of OpenAI's chat completions, which most other
 // providers accept too.
 // https://platform.openai.com/docs/api-reference/chat/create
-type openAIFormat struct{ commonFormat }
+type openAIFormat struct{ *facts }
 
-func (openAIFormat) shape() Shape { return OpenAI }
-
-func (openAIFormat) vocabulary() vocabulary {
-	return vocabulary{
+func openAI() format {
+	return messageShape{openAIFormat{&facts{
+		shape:  OpenAI,
 		claims: "tool_calls.function tool_calls.custom tool_call_id",
-		knows:  "role:tool role:developer role:function tool_calls content:thinking content:redacted_thinking",
-	}
+		knows:  "role:tool role:developer role:function tool_calls content:thinking content:redacted_thinking", resultID: "tool_call_id",
+	}}}
 }
 
-func (f openAIFormat) read(h *history, m int) {
-	var role, calls, content, id, name string
-	signed := false
-	for field, v := range members(h.at(m)) {
-		switch field {
-		case "role":
-			role = text(v)
-		case "tool_calls":
-			calls = v
-		case "content":
-			content = v
-		case "tool_call_id":
-			id = v
-		case "name":
-			name = v
-		case "thinking_blocks", "reasoning_details":
-			signed = signed || signedBlocks(v)
-		}
-	}
+func (openAIFormat) read(h *history, m int) {
+	var word, calls, content, id, name, thinking, details string
+	scan(h.at(m), to{"role", &word}, to{"tool_calls", &calls}, to{"content", &content}, to{"tool_call_id", &id}, to{"name", &name},
+		to{"thinking_blocks", &thinking}, to{"reasoning_details", &details})
+	role := text(word)
 	switch {
 	case role != "assistant" && !isEmpty(calls):
 		h.refuse(m, `"tool_calls" in a message of role %q`, role)
@@ -41,10 +26,8 @@ func (f openAIFormat) read(h *history, m int) {
 	}
 	switch role {
 	case "assistant":
-		h.addTurn(m).signed = signed
-		for n, c := range elements(calls) {
-			h.addCall(m, openAICall(n, c))
-		}
+		h.addTurn(m).signed = signedBlocks(thinking) || signedBlocks(details)
+		h.addOpenAICalls(m, calls)
 	case "tool":
 		h.role[m] = tool
 		h.addResult(m, result{id: text(id), idText: id, name: text(name), content: content})
@@ -53,7 +36,12 @@ func (f openAIFormat) read(h *history, m int) {
 	}
 }
 
-// openAICall reads call n of a message.
+func (h *history) addOpenAICalls(m int, calls string) {
+	for n, c := range elements(calls) {
+		h.addCall(m, openAICall(n, c))
+	}
+}
+
 func openAICall(n int, raw string) call {
 	c := call{at: n}
 	for field, v := range members(raw) {
@@ -73,21 +61,6 @@ func openAICall(n int, raw string) call {
 	return c
 }
 
-// openAITurn returns message m with its changed calls.
-func openAITurn(h *history, m int, calls []call) string {
-	return openAITurnIn(h, m, "tool_calls", calls)
-}
-
-// openAITurnIn returns message m with its changed calls, which are in a member of it.
-func openAITurnIn(h *history, m int, field string, calls []call) string {
-	return editMember(h.at(m), field, func(list string) string {
-		return editElements(list, func(n int, element string) (string, bool) {
-			return openAIPatched(&calls[n], element), calls[n].dropped == ""
-		})
-	})
-}
-
-// openAIPatched returns a call with its changes.
 func openAIPatched(c *call, element string) string {
 	element = c.rewritten(element, "id", "", "")
 	if c.changedName == "" && c.changedArgs == "" {
@@ -100,16 +73,10 @@ func openAIPatched(c *call, element string) string {
 	return setMember(element, field, c.rewritten(member(element, field), "", "name", "arguments"))
 }
 
-func (f openAIFormat) render(h *history) { h.renderMessages(f) }
-
-func (f openAIFormat) putTurn(h *history, t int) { h.putMessageTurn(f, t, openAITurn) }
-
-func (openAIFormat) result(h *history, r *result) string {
-	raw := h.at(r.message)
-	if id := h.calls[r.call].finalID(); id != r.id {
-		raw = setMember(raw, "tool_call_id", quote(id))
-	}
-	return raw
+func (f openAIFormat) putTurn(h *history, t int) {
+	h.putMessageTurn(f, t, func(h *history, m int, calls []call) string {
+		return editCalls(h.at(m), "tool_calls", calls, nil, openAIPatched)
+	})
 }
 
 func (f openAIFormat) synthetic(_ *history, c *call) string { return f.message(c) }

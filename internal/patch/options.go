@@ -68,7 +68,6 @@ type limitError string
 
 func (e limitError) Error() string { return string(e) }
 
-// Is reports whether target is ErrLimit.
 func (e limitError) Is(target error) bool { return target == ErrLimit }
 
 func overLimit(format string, args ...any) error { return limitError(fmt.Sprintf(format, args...)) }
@@ -148,8 +147,6 @@ func (o Options) Check() error {
 	return o.checkProfile()
 }
 
-// checkProfile returns an error that names the options which have no effect beside
-// the profile.
 func (o Options) checkProfile() error {
 	p, ok := profileOf(o.Profile)
 	if !ok {
@@ -180,14 +177,13 @@ func (o Options) checkProfile() error {
 	}
 	switch {
 	case len(unused) > 0:
-		return fmt.Errorf("patch: profile %s fixes how a history is repaired; without effect beside it: %s", p.name, strings.Join(unused, ", "))
-	case o.Lang != "" && !slices.Contains(p.langs, o.Lang):
-		return fmt.Errorf("patch: profile %s has texts in %s only, not in %q", p.name, strings.Join(p.langs, ", "), o.Lang)
+		return fmt.Errorf("patch: profile %s fixes how a history is repaired; without effect beside it: %s", p.Name, strings.Join(unused, ", "))
+	case o.Lang != "" && !slices.Contains(p.Langs, o.Lang):
+		return fmt.Errorf("patch: profile %s has texts in %s only, not in %q", p.Name, strings.Join(p.Langs, ", "), o.Lang)
 	}
 	return nil
 }
 
-// reasons returns the valid values of Options.Reasons.
 func reasons() []events.Text {
 	return []events.Text{events.TextInterrupted, events.TextArgs, events.TextCancelled, events.TextTimeout, events.TextDenied, events.TextNewMessage}
 }

@@ -28,8 +28,6 @@ func ParseOptions(text []byte) (Options, error) {
 	return o, o.Check()
 }
 
-// optionsError returns an error that explains why size bytes of JSON are not valid
-// options.
 func optionsError(err error, size int) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the JSON object is incomplete: it ends at byte %d", size)
@@ -49,7 +47,6 @@ func optionsError(err error, size int) error {
 	return err
 }
 
-// optionNames returns the JSON names of the options.
 func optionNames() (names []string) {
 	for field := range reflect.TypeFor[Options]().Fields() {
 		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "-" {
@@ -59,7 +56,6 @@ func optionNames() (names []string) {
 	return names
 }
 
-// jsonKind returns a description of the JSON that a Go type takes.
 func jsonKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -79,7 +75,6 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-// wordList returns the words separated by commas.
 func wordList[T ~string](words []T) string {
 	var b strings.Builder
 	for i, w := range words {

@@ -73,7 +73,6 @@ func (o *Outcomes) Add(at uint64, e *events.Event) {
 	}
 }
 
-// record returns the state of an event's call.
 func (o *Outcomes) record(e *events.Event) *callState {
 	t := o.calls[e.Call]
 	if t == nil {

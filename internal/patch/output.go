@@ -11,13 +11,10 @@ type piece struct {
 	text    string // "" for an unchanged message
 }
 
-// copy writes message m unchanged.
 func (h *history) copy(m int) { h.out = append(h.out, piece{message: m}) }
 
-// add writes a new message.
 func (h *history) add(text string) { h.out = append(h.out, piece{-1, text}) }
 
-// put writes message m with a text that may have changed.
 func (h *history) put(m int, now string) {
 	if now == h.at(m) {
 		now = ""
@@ -25,7 +22,6 @@ func (h *history) put(m int, now string) {
 	h.out = append(h.out, piece{m, now})
 }
 
-// text returns the text of a message of the output.
 func (h *history) text(p piece) string {
 	if p.text == "" {
 		return h.at(p.message)
@@ -33,8 +29,6 @@ func (h *history) text(p piece) string {
 	return p.text
 }
 
-// firstChange returns the index of the first message of the output that differs
-// from the input's message of that index, -1 if there is none.
 func (h *history) firstChange() int {
 	for i, p := range h.out {
 		if p.message != i || p.text != "" {
@@ -47,7 +41,6 @@ func (h *history) firstChange() int {
 	return -1
 }
 
-// full returns the output in the form of the input.
 func (h *history) full() []byte {
 	size := len(h.document.text)
 	for _, p := range h.out {
@@ -73,7 +66,6 @@ func (h *history) full() []byte {
 	return append(b, h.document.text[tail:]...)
 }
 
-// script returns the steps from the input to the output.
 func (h *history) script() []Edit {
 	steps := []Edit{}
 	for i := 0; i < len(h.out); i++ {
@@ -94,12 +86,11 @@ func (h *history) script() []Edit {
 	return steps
 }
 
-// finish returns the result of the repair.
 func (h *history) finish(input []byte) Repaired {
 	first := h.firstChange()
 	h.cloneOps()
 	r := Report{
-		Format: h.format.shape(), Profile: h.opts.Profile, Patched: first >= 0, In: len(h.messages), Out: len(h.out),
+		Format: h.format.about().shape, Profile: h.opts.Profile, Patched: first >= 0, In: len(h.messages), Out: len(h.out),
 		Ops: h.ops, FirstChange: first, ViolationsLeft: h.violations(),
 	}
 	r.Sendable = len(r.ViolationsLeft) == 0
@@ -140,8 +131,6 @@ func (h *history) cloneOps() {
 // change while the string is in use.
 func unsafeString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// signedBehind returns the number of messages with signed reasoning from index
-// first of the output on.
 func (h *history) signedBehind(first int) int {
 	if first < 0 {
 		return 0
@@ -161,7 +150,6 @@ func (h *history) signedBehind(first int) int {
 	return n
 }
 
-// violations returns the rules that the output breaks as requested.
 func (h *history) violations() []Violation {
 	left := append([]Violation{}, h.refused...)
 	for c := range h.calls {

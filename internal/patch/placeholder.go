@@ -4,13 +4,13 @@ import (
 	"strings"
 
 	"streamer/internal/events"
+	"streamer/internal/patch/profile"
 )
 
 // placeholders returns the texts that identify the synthetic results of this
 // package and of other systems. docs/repair.md names the systems that write them.
 func placeholders() []string {
-	texts := []string{
-		wasCancelled, einoCanceled, einoCancelledZH, couldNotBeExecuted,
+	texts := append(profile.Texts(),
 		"Tool call {name} with id {id} did not complete - no result was recorded. It may have been cancelled or interrupted.",
 		"Tool call '{name}' with id '{id}' was interrupted before completion.",
 		"[Tool call was interrupted and did not return a result.]",
@@ -34,7 +34,7 @@ func placeholders() []string {
 		"User cancelled tool call by sending a new message.",
 		"[Request interrupted by user for tool use]",
 		"aborted",
-	}
+	)
 	for _, reason := range reasons() {
 		for _, lang := range events.Langs {
 			texts = append(texts, events.Sentence(reason, lang), withoutID(events.Sentence(reason, lang)))
@@ -46,7 +46,6 @@ func placeholders() []string {
 // pattern is a text with the places {name} and {id}, as the parts between them.
 type pattern []string
 
-// compilePatterns returns the patterns of texts.
 func compilePatterns(texts []string) []pattern {
 	var out []pattern
 	for _, t := range texts {
@@ -55,7 +54,6 @@ func compilePatterns(texts []string) []pattern {
 	return out
 }
 
-// compilePattern returns the pattern of one text.
 func compilePattern(text string) pattern {
 	return strings.Split(strings.ReplaceAll(text, "{name}", "{id}"), "{id}")
 }
@@ -80,7 +78,6 @@ func (p pattern) match(s string) bool {
 	return strings.HasSuffix(s, p[last])
 }
 
-// mayMatchPrefix reports whether a text that begins with s could match.
 func (p pattern) mayMatchPrefix(s string) bool {
 	return strings.HasPrefix(p[0], s) || strings.HasPrefix(s, p[0])
 }
@@ -89,8 +86,6 @@ func (p pattern) mayMatchPrefix(s string) bool {
 // patterns, in bytes.
 const maxPlaceholder = 2 * maxTemplate
 
-// isPlaceholder reports whether the JSON content of a result is a text that stands
-// for a missing result.
 func (h *history) isPlaceholder(content string) bool {
 	content = singleText(content)
 	if len(content) < 2 || len(content) > maxPlaceholder || content[0] != '"' {

@@ -3,64 +3,57 @@ package patch
 import (
 	"fmt"
 	"slices"
-	"strings"
 
-	"streamer/internal/events"
+	"streamer/internal/patch/profile"
 )
-
-// profile is another system's repair with its rules and texts. Its output may break
-// rules of a provider. The report then lists them.
-type profile struct {
-	name   string
-	shapes []Shape
-	langs  []string // languages of its texts
-	// decide sets the content of the calls that the system answers, and drops
-	// the results that it removes.
-	decide func(h *history)
-	// result returns the new result of a call as a message. It goes behind the
-	// turn, before the existing results.
-	result func(h *history, c *call) string
-}
-
-// profiles lists the profiles. Each system is one file.
-func profiles() []profile {
-	return []profile{deepagents(), deepagentsJS(), eino(), eino08(), sagents()}
-}
 
 // Profiles returns the valid values of Options.Profile.
 func Profiles() []string {
 	var names []string
-	for _, p := range profiles() {
-		names = append(names, p.name)
+	for _, p := range profile.All() {
+		names = append(names, p.Name)
 	}
 	return names
 }
 
-// profileOf returns the profile of that name.
-func profileOf(name string) (profile, bool) {
-	for _, p := range profiles() {
-		if p.name == name {
+func profileOf(name string) (profile.Profile, bool) {
+	for _, p := range profile.All() {
+		if p.Name == name {
 			return p, true
 		}
 	}
-	return profile{}, false
+	return profile.Profile{}, false
 }
 
-// formatFor returns the format in which a profile reads a history. A history
+// profileFormat returns the format in which a profile reads a history. A history
 // without messages has any format.
-func (p profile) formatFor(f historyFormat, d *document) (historyFormat, error) {
+func profileFormat(p profile.Profile, f format, d *document) (format, error) {
 	switch {
-	case slices.Contains(p.shapes, f.shape()):
+	case slices.Contains(p.Shapes, string(f.about().shape)):
 		return f, nil
 	case len(d.messages) == 0:
-		return formatOf(p.shapes[0], d)
+		return formatOf(Shape(p.Shapes[0]), d)
 	}
-	return nil, fmt.Errorf("patch: profile %s repairs histories of %v, and this one is of %s", p.name, p.shapes, f.shape())
+	return nil, fmt.Errorf("patch: profile %s repairs histories of %v, and this one is of %s", p.Name, p.Shapes, f.about().shape)
 }
 
-// repair writes the output as the system does.
-func (p profile) repair(h *history) {
-	p.decide(h)
+// applyProfile writes the output as the system does: the new results of a turn go behind
+// it, before the existing ones.
+func (h *history) applyProfile(p profile.Profile) {
+	changes := p.Repair(h.profileInput())
+	fields := map[int]string{} // by call
+	for _, a := range changes.Answers {
+		c := &h.calls[a.Call]
+		c.reason, c.content = string(a.Reason), quote(a.Text)
+		op := h.callOp("result_added", c)
+		op.Reason = c.reason
+		h.op(op)
+		fields[a.Call] = a.Fields
+	}
+	for _, r := range changes.Dropped {
+		h.results[r].disposition = dropped
+		h.dropResult(&h.results[r], "orphan_dropped", "")
+	}
 	t, r := 0, 0
 	for m := range h.messages {
 		for r < len(h.results) && h.results[r].message < m {
@@ -74,45 +67,32 @@ func (p profile) repair(h *history) {
 			continue
 		}
 		for c := h.turns[t].from; c < h.turns[t].to; c++ {
-			if h.calls[c].content != "" {
-				h.add(p.result(h, &h.calls[c]))
+			switch {
+			case h.calls[c].content == "":
+			case h.format.about().shape == LangChain:
+				h.add(h.formAt(m).write("tool", "ToolMessage", fields[c]))
+			default:
+				h.add("{" + fields[c] + "}")
 			}
 		}
 		t++
 	}
 }
 
-// closeCall sets the content of a call's new result and reports it.
-func (h *history) closeCall(c *call, reason events.Text, content string) {
-	c.reason, c.content = string(reason), quote(content)
-	op := h.callOp("result_added", c)
-	op.Reason = c.reason
-	h.op(op)
-}
-
-// lastResults returns for each id the index of the last message with a result.
-func (h *history) lastResults() map[string]int {
-	last := make(map[string]int, len(h.results))
+func (h *history) profileInput() *profile.History {
+	in := &profile.History{Shape: string(h.format.about().shape), Lang: h.opts.Lang}
+	for _, t := range h.turns {
+		in.Turns = append(in.Turns, t.first)
+	}
+	for i := range h.calls {
+		c := &h.calls[i]
+		in.Calls = append(in.Calls, profile.Call{
+			Turn: c.turn, Message: h.at(c.message), At: c.message, ID: c.id, Name: c.name, RawID: c.idText,
+			Valid: c.view&viewCalls != 0, Invalid: c.view&viewInvalid != 0,
+		})
+	}
 	for _, r := range h.results {
-		last[r.id] = r.message
+		in.Results = append(in.Results, profile.Result{ID: r.id, RawID: r.idText, At: r.message, Turn: r.after})
 	}
-	return last
-}
-
-// wasCancelled is the text that most systems use.
-const wasCancelled = "Tool call {name} with id {id} was cancelled - another message came in before it could be completed."
-
-// fillAll replaces {name} and {id} in a text, even if the values are empty.
-func fillAll(template, name, id string) string {
-	return strings.NewReplacer("{name}", name, "{id}", id).Replace(template)
-}
-
-// langchainAnswer returns a tool message without a status, in the form of the
-// message that it answers. id is raw JSON, "" for none.
-func langchainAnswer(h *history, c *call, name, id string) string {
-	fields := `"type":"tool","content":` + c.content + `,"name":` + quote(name)
-	if id != "" {
-		fields += `,"tool_call_id":` + id
-	}
-	return h.formAt(c.message).write("tool", "ToolMessage", fields)
+	return in
 }

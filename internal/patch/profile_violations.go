@@ -25,8 +25,6 @@ func (h *history) remainingViolations() ([]Violation, error) {
 	return found, nil
 }
 
-// repairedViolations returns the violations that a repair removed, with the
-// original ids.
 func (h *history) repairedViolations() []Violation {
 	found := []Violation{}
 	renamed := map[[2]int]string{}
@@ -56,7 +54,6 @@ func (h *history) repairedViolations() []Violation {
 	return found
 }
 
-// ruleOf returns the rule that a history broke if a repair made this change.
 func ruleOf(op Op) string {
 	switch op.Op {
 	case "result_moved":
@@ -78,7 +75,6 @@ func ruleOf(op Op) string {
 	return ""
 }
 
-// output returns the output as a history with one message per line.
 func (h *history) output() document {
 	var d document
 	var b strings.Builder

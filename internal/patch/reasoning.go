@@ -1,7 +1,5 @@
 package patch
 
-// signedBlocks reports whether a list of reasoning blocks has a signed one, which
-// the provider may bind to the preceding messages.
 func signedBlocks(blocks string) bool {
 	for _, b := range elements(blocks) {
 		for field, v := range members(b) {
@@ -13,7 +11,6 @@ func signedBlocks(blocks string) bool {
 	return false
 }
 
-// signedContent reports whether content has signed reasoning.
 func signedContent(content string) bool {
 	for _, b := range elements(content) {
 		signed := false

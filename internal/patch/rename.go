@@ -43,7 +43,6 @@ type renamer struct {
 	used    map[string]int  // number of uses of an id in all turns, if ids must be unique
 }
 
-// rename sets the id of a call.
 func (n *renamer) rename(call *call) {
 	if n.turn != call.turn {
 		n.startTurn(call.turn)
@@ -66,7 +65,6 @@ func (n *renamer) rename(call *call) {
 	n.h.op(op)
 }
 
-// adopt sets the id of an orphan and of the call that is made for it.
 func (n *renamer) adopt(res *result) {
 	if res.call >= 0 || n.h.opts.Orphans != "adopt" || res.id == "" && n.h.byName != nil {
 		return
@@ -91,7 +89,6 @@ func (n *renamer) startTurn(turn int) {
 	}
 }
 
-// record notes the final id of a call with the given id.
 func (n *renamer) record(id, now string) {
 	n.inTurn[id]++
 	n.taken[now] = true
@@ -110,7 +107,6 @@ func (n *renamer) uniqueID(id string) string {
 	}
 }
 
-// isTaken reports whether another call has the id now, a variant of id.
 func (n *renamer) isTaken(id, now string) bool {
 	if n.taken[now] {
 		return true
@@ -129,8 +125,6 @@ func (n *renamer) isTaken(id, now string) bool {
 	return n.turnIDs[now]
 }
 
-// variant returns the id in the provider's form. For n above 1 it returns the nth
-// variant.
 func (p provider) variant(id string, n int) string {
 	if n > 1 && p.name == "mistral" {
 		return mistralID(id + "#" + strconv.Itoa(n))

@@ -59,13 +59,13 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	if err != nil {
 		return Repaired{}, err
 	}
-	if merge == nil && f.shape() == Bedrock { // Converse requires alternating roles
+	if merge == nil && f.about().shape == Bedrock { // Converse requires alternating roles
 		yes := true
 		o.MergeRoles = &yes
 	}
 	p, profiled := profileOf(o.Profile)
 	if profiled {
-		if f, err = p.formatFor(f, &d); err != nil {
+		if f, err = profileFormat(p, f, &d); err != nil {
 			return Repaired{}, err
 		}
 	}
@@ -74,7 +74,7 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 		return Repaired{}, err
 	}
 	if profiled {
-		p.repair(h)
+		h.applyProfile(p)
 		r := h.finish(history)
 		r.Report.ViolationsLeft, err = h.remainingViolations()
 		r.Report.Sendable = len(r.Report.ViolationsLeft) == 0

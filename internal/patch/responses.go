@@ -5,9 +5,15 @@ import "strings"
 // responsesFormat is a list of input items of OpenAI's Responses API. A turn is an
 // unbroken run of items by the model.
 // https://platform.openai.com/docs/api-reference/responses/create
-type responsesFormat struct{ commonFormat }
+type responsesFormat struct{ *facts }
 
-func (responsesFormat) shape() Shape { return Responses }
+func responses() format {
+	f := &facts{shape: Responses, claims: "call_id", knows: "role:developer"}
+	for item := range strings.FieldsSeq(callItems + " " + resultItems + " " + modelItems + " message reasoning item_reference mcp_approval_response") {
+		f.claims += " type:" + item
+	}
+	return messageShape{responsesFormat{f}}
+}
 
 // callItems are the types of the items that are calls.
 const callItems = "function_call custom_tool_call shell_call apply_patch_call computer_call tool_search_call local_shell_call"
@@ -33,14 +39,6 @@ const modelItems = "program program_output web_search_call file_search_call code
 const resultItems = "function_call_output custom_tool_call_output local_shell_call_output shell_call_output " +
 	"apply_patch_call_output computer_call_output tool_search_output tool_search_call_output"
 
-func (responsesFormat) vocabulary() vocabulary {
-	v := vocabulary{claims: "call_id", knows: "role:developer"}
-	for item := range strings.FieldsSeq(callItems + " " + resultItems + " " + modelItems + " message reasoning item_reference mcp_approval_response") {
-		v.claims += " type:" + item
-	}
-	return v
-}
-
 // canAnswer reports whether a result has the kind that the call requires, or a kind
 // that can be changed to it: results of functions and custom tools have the same
 // fields.
@@ -63,35 +61,24 @@ func (responsesFormat) hasName(c *call) bool {
 	return c.kind == "function_call" || c.kind == "custom_tool_call"
 }
 
-func (f responsesFormat) read(h *history, m int) {
+func (responsesFormat) read(h *history, m int) {
 	item := responsesItem(h.at(m))
 	switch {
 	case item.execution == "server": // a call that the provider ran itself, or its output
-		f.extendTurn(h, m)
+		h.extendTurn(m)
 	case oneOf(item.kind, resultItems):
 		h.role[m] = tool
 		h.addResult(m, result{id: item.id(), idText: item.resultID(), kind: item.kind, content: item.output})
 	case answersTo(item.kind) != "":
-		f.extendTurn(h, m)
+		h.extendTurn(m)
 		h.addCall(m, item.call())
 	case item.role == "assistant", item.kind == "reasoning", oneOf(item.kind, modelItems):
-		f.extendTurn(h, m)
+		h.extendTurn(m)
 	case item.kind == "item_reference":
 		h.continues = true
 	case item.role == "user":
 		h.role[m] = user
 	}
-}
-
-// extendTurn adds item m to the turn before it, or begins a turn if another item is
-// in between.
-func (responsesFormat) extendTurn(h *history, m int) {
-	if m > 0 && h.role[m-1] == assistant {
-		h.role[m] = assistant
-		h.turns[len(h.turns)-1].last = m
-		return
-	}
-	h.addTurn(m)
 }
 
 // responsesFields has the fields of an item as raw JSON.
@@ -101,33 +88,12 @@ type responsesFields struct {
 	args, output, caller, input string
 }
 
-// responsesItem reads an item.
 func responsesItem(raw string) responsesFields {
 	var f responsesFields
-	for name, v := range members(raw) {
-		switch name {
-		case "type":
-			f.kind = text(v)
-		case "role":
-			f.role = text(v)
-		case "execution":
-			f.execution = text(v)
-		case "name":
-			f.name = text(v)
-		case "call_id":
-			f.callID = v
-		case "arguments":
-			f.args = v
-		case "output", "tools":
-			f.output = v
-		case "caller":
-			f.caller = v
-		case "input", "action", "operation":
-			f.input = v
-		case "id":
-			f.itemID = v
-		}
-	}
+	scan(raw, to{"type", &f.kind}, to{"role", &f.role}, to{"execution", &f.execution}, to{"name", &f.name},
+		to{"call_id", &f.callID}, to{"id", &f.itemID}, to{"arguments", &f.args}, to{"caller", &f.caller},
+		to{"output", &f.output}, to{"tools", &f.output}, to{"input", &f.input}, to{"action", &f.input}, to{"operation", &f.input})
+	f.kind, f.role, f.execution, f.name = text(f.kind), text(f.role), text(f.execution), text(f.name)
 	return f
 }
 
@@ -140,7 +106,6 @@ func (f responsesFields) id() string {
 	return text(f.callID)
 }
 
-// resultID returns the key by which an output is linked to its call.
 func (f responsesFields) resultID() string {
 	if isNull(f.callID) && f.kind == "local_shell_call_output" {
 		return f.itemID
@@ -148,7 +113,6 @@ func (f responsesFields) resultID() string {
 	return f.callID
 }
 
-// call returns the call of an item.
 func (f responsesFields) call() call {
 	c := call{id: f.id(), idText: f.callID, name: f.name, kind: f.kind, args: f.input, repeated: f.caller, needsScreenshot: f.kind == "computer_call"}
 	if f.kind == "function_call" {
@@ -158,10 +122,9 @@ func (f responsesFields) call() call {
 	return c
 }
 
-func (f responsesFormat) render(h *history) { h.renderMessages(f) }
-
 func (f responsesFormat) putTurn(h *history, t int) {
 	w := responsesWriter{h: h, f: f, t: t}
+	w.loneReasoning = w.findLoneReasoning()
 	w.turn()
 }
 
@@ -173,7 +136,6 @@ type responsesWriter struct {
 	f responsesFormat
 	t int
 
-	searched      bool         // loneReasoning is set
 	loneReasoning map[int]bool // reasoning items whose call was dropped
 }
 
@@ -182,11 +144,10 @@ type responsesWriter struct {
 // each group of calls.
 func (w *responsesWriter) turn() {
 	h, turn := w.h, &w.h.turns[w.t]
-	behind := func(r *result) bool { return r.message > turn.last && r.message < turn.resultsEnd }
 	inFlight := h.inFlight && w.t == len(h.turns)-1
-	if !h.provider.adjacent && (inFlight || w.allResultsFollow(behind)) {
+	if !h.provider.adjacent && (inFlight || w.allResultsFollow()) {
 		w.items(turn.first, turn.last+1)
-		h.putResults(w.f, turn.from, turn.to, behind)
+		h.putResults(w.f, turn.from, turn.to, turn.directly)
 		return
 	}
 	from, c := turn.first, turn.from
@@ -198,22 +159,20 @@ func (w *responsesWriter) turn() {
 		to := h.calls[next-1].message + 1
 		w.items(from, to)
 		last := to == turn.last+1
-		h.putResults(w.f, c, next, func(r *result) bool { return behind(r) && (last || !h.provider.adjacent) })
+		h.putResults(w.f, c, next, func(r *result) bool { return turn.directly(r) && (last || !h.provider.adjacent) })
 		from, c = to, next
 	}
 	w.items(from, turn.last+1)
 }
 
-// allResultsFollow reports whether every call has its result directly behind the
-// turn.
-func (w *responsesWriter) allResultsFollow(behind func(*result) bool) bool {
+func (w *responsesWriter) allResultsFollow() bool {
 	h, turn := w.h, &w.h.turns[w.t]
 	for c := turn.from; c < turn.to; c++ {
 		call := &h.calls[c]
 		if call.dropped != "" || call.leftOpen {
 			continue
 		}
-		if call.answer < 0 || !behind(&h.results[call.answer]) {
+		if call.answer < 0 || !turn.directly(&h.results[call.answer]) {
 			return false
 		}
 	}
@@ -231,7 +190,6 @@ func (w *responsesWriter) sameGroup(from, to int) bool {
 	return true
 }
 
-// items writes the items from one message up to another, exclusive.
 func (w *responsesWriter) items(from, to int) {
 	h := w.h
 	for m := from; m < to; m++ {
@@ -240,7 +198,7 @@ func (w *responsesWriter) items(from, to int) {
 		case len(calls) > 0 && calls[0].dropped != "":
 		case len(calls) > 0 && calls[0].changed():
 			h.put(m, calls[0].rewritten(h.at(m), "call_id", "name", "arguments"))
-		case w.isLoneReasoning(m):
+		case w.loneReasoning[m]:
 			h.op(Op{Op: "reasoning_dropped", Turn: w.t, Message: m, Call: -1, ID: text(member(h.at(m), "id")), Hash: hash(h.at(m))})
 		default:
 			h.copy(m)
@@ -248,16 +206,8 @@ func (w *responsesWriter) items(from, to int) {
 	}
 }
 
-// isLoneReasoning reports whether an item is reasoning whose call was dropped: only
-// reasoning and dropped calls are between it and the end of the turn.
-func (w *responsesWriter) isLoneReasoning(m int) bool {
-	if !w.searched {
-		w.searched, w.loneReasoning = true, w.findLoneReasoning()
-	}
-	return w.loneReasoning[m]
-}
-
-// findLoneReasoning returns the reasoning items of the turn whose call was dropped.
+// findLoneReasoning returns the reasoning items whose call was dropped: only reasoning and
+// dropped calls are between them and the end of the turn.
 func (w *responsesWriter) findLoneReasoning() map[int]bool {
 	h, turn := w.h, &w.h.turns[w.t]
 	var lone map[int]bool
@@ -279,7 +229,6 @@ func (w *responsesWriter) findLoneReasoning() map[int]bool {
 	return lone
 }
 
-// result returns a result with the id and the kind of its call.
 func (responsesFormat) result(h *history, r *result) string {
 	raw := h.at(r.message)
 	c := &h.calls[r.call]

@@ -28,32 +28,76 @@ const Auto Shape = "auto"
 
 // shapes lists the formats; each is one file.
 var shapes = [...]format{
-	responsesFormat{},
-	langchainFormat{},
-	anthropicFormat{},
-	openAIFormat{},
-	bedrockFormat{},
-	geminiFormat{},
-	langchainExFormat{},
-	aguiFormat{},
-	aiModelFormat{},
-	aiUIFormat{},
+	responses(), langchain(), anthropic(), openAI(), bedrock(), gemini(), langchainEx(), agui(), aiModel(), aiUI(),
 }
 
-// format writes synthetic results of one shape.
+// facts are what distinguishes a format from the others, apart from its code. The methods
+// are those of most formats: a result can answer any call, every call has a name, a result
+// is a message of its own, and reasoning is not.
+type facts struct {
+	shape         Shape
+	claims, knows string // its vocabulary
+	resultID      string // the member of a result that has the id of its call
+	anyContent    bool   // the content of a new result can be any JSON
+
+	// Of formats whose results are blocks:
+
+	list   string // the member of a message that has the blocks
+	blocks string // the members by which the kind of a block is known, "" if it has a type
+	// apart: results are a message of their own, unless the next one has some of them.
+	// Otherwise they are the first blocks of the user's message.
+	apart bool
+}
+
+func (f *facts) about() *facts { return f }
+
+func (*facts) canAnswer(*call, *result) bool { return true }
+
+func (*facts) hasName(*call) bool { return true }
+
+func (f *facts) content(value string) string {
+	if f.anyContent {
+		return strings.TrimSpace(value)
+	}
+	return contentOf(value)
+}
+
+func (*facts) waits(*history, *call) bool { return false }
+
+func (*facts) onlyResults(h *history, m int) bool { return h.role[m] == tool }
+
+// linked returns a result with the id of its call.
+func (f *facts) linked(raw string, c *call, r *result) string {
+	if id := c.finalID(); id != r.id {
+		return setMember(raw, f.resultID, quote(id))
+	}
+	return raw
+}
+
+func (f *facts) result(h *history, r *result) string {
+	return f.linked(h.at(r.message), &h.calls[r.call], r)
+}
+
+func (*facts) note(h *history, r *result) string { return h.note(r) }
+
+func (*facts) keep(h *history, r *result) { h.copy(r.message) }
+
+func (*facts) isReasoning(string) bool { return false }
+
+// format reads and writes histories of one shape.
 type format interface {
-	shape() Shape
-	// message returns the synthetic result of a call as a message.
-	message(c *call) string
-}
-
-// historyFormat is a format whose histories can be repaired.
-type historyFormat interface {
-	format
-	// vocabulary has the words by which the shape is recognised.
-	vocabulary() vocabulary
+	rules
 	// read adds the turn, the calls and the results of message m.
 	read(h *history, m int)
+	// render writes all messages to the output.
+	render(h *history)
+}
+
+// rules are what a repair asks about a shape.
+type rules interface {
+	about() *facts
+	// message returns the synthetic result of a call as a message.
+	message(c *call) string
 	// canAnswer reports whether a result is of a kind that answers the call.
 	canAnswer(c *call, r *result) bool
 	// hasName reports whether calls of the call's kind have a name.
@@ -64,35 +108,13 @@ type historyFormat interface {
 	waits(h *history, c *call) bool
 	// onlyResults reports whether a message consists of results only.
 	onlyResults(h *history, m int) bool
-	// render writes all messages to the output.
-	render(h *history)
 }
-
-// commonFormat has what holds for most formats: a result can answer any call,
-// every call has a name, a result is a message of its own, and reasoning is not.
-type commonFormat struct{}
-
-func (commonFormat) canAnswer(*call, *result) bool { return true }
-
-func (commonFormat) hasName(*call) bool { return true }
-
-func (commonFormat) content(value string) string { return contentOf(value) }
-
-func (commonFormat) waits(*history, *call) bool { return false }
-
-func (commonFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
-
-func (commonFormat) note(h *history, r *result) string { return h.note(r) }
-
-func (commonFormat) keep(h *history, r *result) { h.copy(r.message) }
-
-func (commonFormat) isReasoning(string) bool { return false }
 
 // Shapes returns all shapes that Synthetic writes, sorted.
 func Shapes() []Shape {
 	var names []Shape
 	for _, f := range shapes {
-		names = append(names, f.shape())
+		names = append(names, f.about().shape)
 	}
 	slices.Sort(names)
 	return names
@@ -100,66 +122,65 @@ func Shapes() []Shape {
 
 // Repairable returns the shapes that Repair accepts: Auto, then the others,
 // sorted.
-func Repairable() []Shape {
-	var names []Shape
+func Repairable() []Shape { return append([]Shape{Auto}, Shapes()...) }
+
+// named returns the format of a shape, nil if it is unknown.
+func named(shape Shape) format {
 	for _, f := range shapes {
-		if _, ok := f.(historyFormat); ok {
-			names = append(names, f.shape())
+		if f.about().shape == shape {
+			return f
 		}
 	}
-	slices.Sort(names)
-	return append([]Shape{Auto}, names...)
+	return nil
 }
 
 // formatOf returns the format of that name, or the one that the messages show. A
 // message with a structural key of another shape is an error.
-func formatOf(shape Shape, d *document) (historyFormat, error) {
+func formatOf(shape Shape, d *document) (format, error) {
 	l := newLexicon()
-	if shape == "" || shape == Auto {
-		f, err := recognise(d, l)
-		if f == nil && err == nil {
-			f, err = plainFormat(d)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if f := named(shape); f != nil {
 		return f, checkSigns(d, l, f)
 	}
-	for _, f := range shapes {
-		if known, ok := f.(historyFormat); ok && f.shape() == shape {
-			return known, checkSigns(d, l, known)
-		}
+	if shape != "" && shape != Auto {
+		return nil, fmt.Errorf("patch: unknown history format %q (known: %s)", shape, wordList(Repairable()))
 	}
-	return nil, fmt.Errorf("patch: unknown history format %q (known: %s)", shape, wordList(Repairable()))
+	f, err := recognise(d, l)
+	if f == nil && err == nil {
+		f, err = plainFormat(d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, checkSigns(d, l, f)
 }
 
 // plainFormat returns the format of a history without any sign of a shape. A
 // history that only has roles and texts is the same in several shapes, and needs no
 // repair.
-func plainFormat(d *document) (historyFormat, error) {
+func plainFormat(d *document) (format, error) {
 	switch d.field {
 	case "input":
-		return responsesFormat{}, nil
+		return named(Responses), nil
 	case "contents":
-		return geminiFormat{}, nil
+		return named(Gemini), nil
 	}
 	for m := range d.messages {
-		switch raw := d.at(m); {
-		case text(member(raw, "type")) == "message":
-			return responsesFormat{}, nil
-		case text(member(raw, "role")) == "tool" && strings.HasPrefix(member(raw, "content"), "[") && isEmpty(member(raw, "content")):
-			return aiModelFormat{}, nil // the only one whose results are parts of such a message
-		case text(member(raw, "role")) == "":
-			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %s)", m, wordList(Repairable()[1:]))
-		case !hasContent(raw):
-			return nil, fmt.Errorf("patch: message %d: it has no content of a known form; name the format (known: %s)", m, wordList(Repairable()[1:]))
+		var kind, role, content string
+		scan(d.at(m), to{"type", &kind}, to{"role", &role}, to{"content", &content})
+		switch {
+		case text(kind) == "message":
+			return named(Responses), nil
+		case text(role) == "tool" && strings.HasPrefix(content, "[") && isEmpty(content):
+			return named(AIModel), nil // the only one whose results are parts of such a message
+		case text(role) == "":
+			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %s)", m, wordList(Shapes()))
+		case !hasContent(d.at(m)):
+			return nil, fmt.Errorf("patch: message %d: it has no content of a known form; name the format (known: %s)", m, wordList(Shapes()))
 		}
 	}
-	return openAIFormat{}, nil
+	return named(OpenAI), nil
 }
 
-// hasContent reports whether a message has a content that is a text, a list or null, or
-// what some formats have in its place.
 func hasContent(message string) bool {
 	for name, v := range members(message) {
 		if name == "content" && strings.ContainsAny(v[:1], `"[n`) || oneOf(name, "parts tool_calls toolCalls function_call refusal audio") {

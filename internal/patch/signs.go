@@ -23,10 +23,6 @@ import (
 //
 // Words that no vocabulary has mean nothing: a message may have any further keys. A
 // key with null, an empty list or an empty object counts as absent.
-type vocabulary struct {
-	claims string // each of these is enough to recognise the shape
-	knows  string // these the shape shares with others
-}
 
 // unread has the names of the shapes that are recognised only to be refused, and
 // their words.
@@ -61,7 +57,6 @@ type entry struct {
 	unread        string // the name of that shape
 }
 
-// newLexicon returns the words of all formats.
 func newLexicon() lexicon {
 	l := lexicon{}
 	for name, words := range unread() {
@@ -70,22 +65,19 @@ func newLexicon() lexicon {
 		}
 	}
 	for i, f := range shapes {
-		if known, ok := f.(historyFormat); ok {
-			v, bit := known.vocabulary(), uint32(1)<<i
-			for w := range strings.FieldsSeq(v.claims) {
-				e := l[w]
-				l[w] = entry{w, e.claims | bit, e.knows | bit, e.unread}
-			}
-			for w := range strings.FieldsSeq(v.knows) {
-				e := l[w]
-				l[w] = entry{w, e.claims, e.knows | bit, e.unread}
-			}
+		v, bit := f.about(), uint32(1)<<i
+		for w := range strings.FieldsSeq(v.claims) {
+			e := l[w]
+			l[w] = entry{w, e.claims | bit, e.knows | bit, e.unread}
+		}
+		for w := range strings.FieldsSeq(v.knows) {
+			e := l[w]
+			l[w] = entry{w, e.claims, e.knows | bit, e.unread}
 		}
 	}
 	return l
 }
 
-// signs adds the words of a message that a vocabulary has to found.
 func (l lexicon) signs(message string, found []entry) []entry {
 	var kind, role, content string
 	for name, v := range members(message) {
@@ -122,7 +114,6 @@ func (l lexicon) signs(message string, found []entry) []entry {
 	return found
 }
 
-// add adds a word to found if a vocabulary has it.
 func (l lexicon) add(found []entry, word string) []entry {
 	if e, ok := l[word]; ok {
 		return append(found, e)
@@ -130,7 +121,6 @@ func (l lexicon) add(found []entry, word string) []entry {
 	return found
 }
 
-// memberSigns adds the words of a member of a message.
 func (l lexicon) memberSigns(name, value string, found []entry) []entry {
 	found = l.add(found, name)
 	switch name {
@@ -148,7 +138,6 @@ func (l lexicon) memberSigns(name, value string, found []entry) []entry {
 	return found
 }
 
-// elementSigns adds the words of an element of a list in a message.
 func (l lexicon) elementSigns(list, element string, found []entry) []entry {
 	calls := list == "tool_calls" || list == "toolCalls"
 	if element[0] != '{' {
@@ -190,7 +179,7 @@ func absent(v string) bool {
 
 // recognise returns the format that the messages show, nil if they show none.
 // Messages of two formats, or of a shape that is not read, are an error.
-func recognise(d *document, l lexicon) (historyFormat, error) {
+func recognise(d *document, l lexicon) (format, error) {
 	var found format
 	var bit uint32
 	var by entry
@@ -205,21 +194,18 @@ func recognise(d *document, l lexicon) (historyFormat, error) {
 			case s.claims == 0 || s.knows&bit > 0:
 			case found != nil && by.knows&s.claims == 0: // otherwise the new one shares the sign of the old one
 				return nil, fmt.Errorf("patch: the messages are of two formats: message %d has %s of %s, and message %d has %s of %s",
-					at, by, found.shape(), m, s, shapes[bits.TrailingZeros32(s.claims)].shape())
+					at, by, found.about().shape, m, s, shapes[bits.TrailingZeros32(s.claims)].about().shape)
 			default:
 				i := bits.TrailingZeros32(s.claims)
 				found, bit, by, at = shapes[i], 1<<i, s, m
 			}
 		}
 	}
-	known, _ := found.(historyFormat)
-	return known, nil
+	return found, nil
 }
 
-// checkSigns returns an error that names the first message with a word that the
-// format does not have.
-func checkSigns(d *document, l lexicon, f historyFormat) error {
-	i := slices.IndexFunc(shapes[:], func(other format) bool { return other.shape() == f.shape() })
+func checkSigns(d *document, l lexicon, f format) error {
+	i := slices.IndexFunc(shapes[:], func(other format) bool { return other.about().shape == f.about().shape })
 	bit := uint32(1) << i
 	var signs []entry
 	for m := range d.messages {
@@ -230,7 +216,7 @@ func checkSigns(d *document, l lexicon, f historyFormat) error {
 				return foreignError(m, s)
 			case s.knows&bit == 0:
 				return fmt.Errorf("patch: message %d has %s of %s, which %s does not have (formats: %s)",
-					m, s, shapes[bits.TrailingZeros32(s.knows)].shape(), f.shape(), wordList(Repairable()[1:]))
+					m, s, shapes[bits.TrailingZeros32(s.knows)].about().shape, f.about().shape, wordList(Repairable()[1:]))
 			}
 		}
 	}
@@ -246,7 +232,6 @@ func foreignError(m int, s entry) error {
 	return fmt.Errorf("patch: message %d has %s%s, which cannot be repaired (formats: %s)", m, s, of, wordList(Repairable()[1:]))
 }
 
-// String describes the word in an error.
 func (s entry) String() string {
 	place, name, typed := strings.Cut(s.word, ":")
 	switch {

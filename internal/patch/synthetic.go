@@ -40,10 +40,8 @@ func Synthetic(shape Shape, of Call, reason events.Text, text string) (json.RawM
 		id: of.ID, idText: quote(of.ID), name: of.Name, kind: of.Kind, parent: of.Parent,
 		content: quote(text), reason: string(reason), isError: true,
 	}
-	for _, f := range shapes {
-		if f.shape() == shape {
-			return json.RawMessage(f.message(&c)), nil
-		}
+	if f := named(shape); f != nil {
+		return json.RawMessage(f.message(&c)), nil
 	}
 	return nil, fmt.Errorf("patch: unknown history shape %q (known: %s)", shape, wordList(Shapes()))
 }

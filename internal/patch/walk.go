@@ -1,10 +1,10 @@
 package patch
 
 import (
-	"encoding/json"
 	"iter"
 	"strings"
 
+	"streamer/internal/events"
 	"streamer/internal/jsonscan"
 
 	"github.com/tidwall/gjson"
@@ -54,7 +54,6 @@ func isEmpty(array string) bool {
 // valueOf returns the JSON value in a text that may begin with white space.
 func valueOf(s string) jsonscan.Value { return jsonscan.ValueOf(s[blank(s):]) }
 
-// blank returns the number of white space bytes that a text begins with.
 func blank(s string) (i int) {
 	for i < len(s) && (s[i] == ' ' || s[i] == '\n' || s[i] == '\t' || s[i] == '\r') {
 		i++
@@ -64,14 +63,23 @@ func blank(s string) (i int) {
 
 // member returns the value of a member, "" if there is none. Of several members
 // with one name it returns the last, as most JSON readers do.
-func member(object, name string) string {
-	found := ""
-	for n, v := range members(object) {
-		if n == name {
-			found = v
+func member(object, name string) string { return valueOf(object).Member(name).Raw }
+
+// to is where scan puts the value of a member.
+type to struct {
+	member string
+	value  *string
+}
+
+// scan sets the values of some members of an object. It leaves those that are absent.
+func scan(object string, values ...to) {
+	for name, v := range members(object) {
+		for i := range values {
+			if values[i].member == name {
+				*values[i].value = v
+			}
 		}
 	}
-	return found
 }
 
 // text returns the text of a JSON string, "" for null or an empty value, and any
@@ -88,16 +96,7 @@ func text(value string) string {
 	return gjson.Parse(value).Str
 }
 
-// quote returns a JSON string without HTML escapes.
-func quote(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil { // cannot happen for a string
-		return `""`
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
+func quote(s string) string { return string(events.Quote(s)) }
 
 // join returns the JSON string that has head before the text of the JSON string
 // value, whose bytes stay.

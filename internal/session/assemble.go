@@ -104,7 +104,6 @@ func (a *Assembly) Calls() []*AssembledCall {
 	return list
 }
 
-// take adopts what an event states about the call.
 func (c *AssembledCall) take(e *events.Event) {
 	c.ID, c.IDSynthesized, c.Name = e.ID, e.IDSynthesized, e.ToolName
 	c.Choice, c.MessageID, c.Namespace = e.Choice, e.MessageID, e.Namespace
@@ -170,8 +169,6 @@ func (c *AssembledCall) building(m *lifecycle.Message, call *lifecycle.Call, nex
 	c.ArgsText, c.Args, c.ArgsValid = string(call.Text), args.JSON, args.Valid
 }
 
-// compareCalls compares two calls by the sequence of their input, then by their
-// number in it.
 func compareCalls(x, y string) int {
 	xs, xk, _ := strings.Cut(x, ".")
 	ys, yk, _ := strings.Cut(y, ".")

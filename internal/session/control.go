@@ -10,7 +10,6 @@ import (
 	"streamer/internal/lifecycle"
 )
 
-// feedControl applies a control input.
 func feedControl(step *lifecycle.Step, in *Input) {
 	switch in.Kind {
 	case inputs.Result:

@@ -62,7 +62,6 @@ func Fold(dst []events.Event, s *State, in Input) []events.Event {
 	return dst
 }
 
-// orDefault returns rules, or those before the first rules input.
 func orDefault(rules *Rules) *Rules {
 	if rules == nil {
 		r := lifecycle.DefaultRules()
@@ -71,15 +70,12 @@ func orDefault(rules *Rules) *Rules {
 	return rules
 }
 
-// forget resets a session that has no open item and was silent for longer than
-// the rules allow.
 func (s *State) forget(at events.Time, rules *Rules) {
 	if at = max(at, s.Life.Time); s.Life.Idle() && s.Life.Last != 0 && at > s.Life.Last+events.Time(rules.Forget) {
 		*s = State{Life: lifecycle.State{Time: s.Life.Time, Memory: s.Life.Memory.Forget()}}
 	}
 }
 
-// feed applies an input of any kind.
 func feed(step *lifecycle.Step, s *State, in *Input) {
 	switch in.Kind {
 	case inputs.Delta:
@@ -96,7 +92,6 @@ func feed(step *lifecycle.Step, s *State, in *Input) {
 	}
 }
 
-// reader returns the scratch space of the input.
 func (in *Input) reader() *decode.Reader {
 	if in.Reader == nil {
 		return new(decode.Reader)
@@ -104,7 +99,6 @@ func (in *Input) reader() *decode.Reader {
 	return in.Reader
 }
 
-// feedDelta decodes and applies a delta.
 func feedDelta(step *lifecycle.Step, s *State, in *Input) {
 	r := in.reader()
 	r.Input = in.Seq
@@ -112,7 +106,6 @@ func feedDelta(step *lifecycle.Step, s *State, in *Input) {
 	apply(step, r)
 }
 
-// apply applies the events of an input.
 func apply(step *lifecycle.Step, r *decode.Reader) {
 	for r.Next() {
 		step.Shape = r.Shape()
@@ -135,7 +128,6 @@ func endDeltas(step *lifecycle.Step, s *State) {
 	}
 }
 
-// feedClock applies a clock input.
 func feedClock(step *lifecycle.Step, s *State, in *Input) {
 	tick, problem := decode.Clock(in.Data)
 	if reject(step, problem) || !step.Tick(events.Time(tick.At), events.Time(tick.Until), tick.Elapsed) {

@@ -115,7 +115,6 @@ func (f *Fields) Reads(names ...string) bool {
 	return slices.ContainsFunc(names, f.next)
 }
 
-// next reports whether the field that is read next has the name.
 func (f *Fields) next(name string) bool { return f.reading && string(f.name) == name }
 
 // Fail ends the reading with an error, unless there is one.
@@ -128,7 +127,6 @@ func (f *Fields) fail(at int, format string, args ...any) {
 	f.at, f.kind, f.name = len(f.b), end, nil
 }
 
-// read reads the fields of an object.
 func read[T any](f *Fields, v *T, visit func(*T, *Fields)) {
 	f.head(true)
 	for first := true; first || f.kind != end; first = false {
@@ -420,7 +418,6 @@ func Numbers[T integer](f *Fields, name string, v *[]T) { elements(f, name, v, n
 // Texts writes or reads a list of strings.
 func (f *Fields) Texts(name string, v *[]string) { elements(f, name, v, textValue) }
 
-// elements writes or reads a list, whose elements each writes or reads.
 func elements[T any](f *Fields, name string, v *[]T, each func(*Fields, string, *T)) {
 	if !f.reading {
 		if len(*v) == 0 {

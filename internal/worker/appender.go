@@ -71,7 +71,7 @@ type appender struct {
 	queued    int // bytes of events that are not stored yet
 	bodies    bodies
 	event     events.Event // of append, which fills what a message needs: an Event is large
-	paused    paused
+	paused    pausedAppends
 	newest    events.Record // of the events of the partition that are known: Seq, ID, Token
 	snapshots *snapshotWriter
 }
@@ -126,9 +126,9 @@ func (a *appender) append(o *outgoing) {
 	a.publish(p)
 }
 
-// chunkStored takes the outcome of storing a piece of a blob. The event follows
+// acknowledgeChunk takes the outcome of storing a piece of a blob. The event follows
 // its last piece.
-func (a *appender) chunkStored(o *outgoing, err error) error {
+func (a *appender) acknowledgeChunk(o *outgoing, err error) error {
 	if err != nil {
 		return fmt.Errorf("worker: storing a blob of event %s: %w", o.ID, err)
 	}
@@ -138,16 +138,16 @@ func (a *appender) chunkStored(o *outgoing, err error) error {
 	return nil
 }
 
-// stored notes that the first event of a session's queue is stored at seq.
-func (a *appender) stored(s *resident, o *outgoing, seq uint64) {
+// acknowledge notes that the first event of a session's queue is stored at seq.
+func (a *appender) acknowledge(s *resident, o *outgoing, seq uint64) {
 	now := time.Now()
 	l := &s.log
 	l.seq, l.id, l.acked, l.refusals = seq, o.ID, now, 0
 	a.know(point{seq, o.ID}, s.token)
-	a.status.stored(o)
+	a.status.count(o)
 	a.observer.EventStored(Stored{a.partition, s.token, o.Type, o.Call, o.Status, o.Body, o.Trace, now.Sub(o.at)})
 	a.queued -= l.shift().size()
-	a.snapshots.reached(s, point{seq, o.ID}, now)
+	a.snapshots.headStored(s, point{seq, o.ID}, now)
 	a.send(s)
 }
 
@@ -158,9 +158,9 @@ func (a *appender) know(e point, token string) {
 	}
 }
 
-// refused notes that the server refuses an event for good. The session stops and
+// stop notes that the server refuses an event for good. The session stops and
 // other sessions go on.
-func (a *appender) refused(s *resident, o *outgoing, why error) {
+func (a *appender) stop(s *resident, o *outgoing, why error) {
 	a.status.refused.Add(1)
 	a.logger.Error().Err(why).Str("session", s.token).Stringer("event", o.ID).Msg("event refused")
 	s.log.stuck = true

@@ -11,7 +11,7 @@ import (
 type changedSessions []changedSession
 
 // changedSession is a session as of its last change, or of the beginning of its last
-// snapshot. It holds no more where the session has another coverage.since.
+// snapshot. It is stale once the session's coverage.since has changed.
 type changedSession struct {
 	session *resident
 	since   time.Time
@@ -26,7 +26,7 @@ func (c *changedSessions) take(than time.Time, do func(*resident) (keep bool)) {
 	n, kept := len(*c), 0
 	for i := range n {
 		e := &(*c)[i]
-		if !e.since.After(than) && (!e.holds() || !do(e.session)) {
+		if !e.since.After(than) && (!e.current() || !do(e.session)) {
 			continue
 		}
 		if kept < i {
@@ -41,13 +41,13 @@ func (c *changedSessions) take(than time.Time, do func(*resident) (keep bool)) {
 // false.
 func (c *changedSessions) all(yield func(*resident) bool) {
 	for i := range *c {
-		if e := &(*c)[i]; e.holds() && !yield(e.session) {
+		if e := &(*c)[i]; e.current() && !yield(e.session) {
 			return
 		}
 	}
 }
 
-func (e *changedSession) holds() bool {
+func (e *changedSession) current() bool {
 	s := e.session
 	return !s.gone && e.since.Equal(s.snapshot.since) && s.unsaved()
 }

@@ -19,12 +19,12 @@ type checkpointer struct {
 	keep      time.Duration // DurableAfter
 	stored    broker.Checkpoint
 	rev       uint64
-	mark      mark
+	past      pastPosition
 	writing   bool
 }
 
-// mark is how far a partition had read at a time.
-type mark struct {
+// pastPosition is how far a partition had read at a time.
+type pastPosition struct {
 	pos   uint64 // 0 if there is none
 	last  broker.Witness
 	at    time.Time
@@ -38,7 +38,7 @@ type checkpointLog interface {
 	Epoch() uint64
 }
 
-// advance begins to write the next checkpoint, if what was read by the last mark must be on
+// advance begins to write the next checkpoint, if what was read by the last position must be on
 // the disk.
 func (q *partition) advance(now time.Time) {
 	c := &q.checkpoint
@@ -46,7 +46,7 @@ func (q *partition) advance(now time.Time) {
 	if c.writing || q.checked.epoch != epoch {
 		return
 	}
-	if m := c.mark; m.pos > 0 && m.epoch == epoch {
+	if m := c.past; m.pos > 0 && m.epoch == epoch {
 		if now.Sub(m.at) < c.keep {
 			return
 		}
@@ -54,7 +54,7 @@ func (q *partition) advance(now time.Time) {
 			q.chores.start(c.begin(broker.Checkpoint{Seq: seq, Rules: q.rules.Before(seq).Raw, Read: m.last}))
 		}
 	}
-	c.mark = mark{q.reading.pos, q.reading.last, now, epoch}
+	c.past = pastPosition{q.reading.pos, q.reading.last, now, epoch}
 }
 
 // uncovered returns the first input that has to be folded again if the worker
@@ -80,7 +80,7 @@ func (q *partition) uncovered() uint64 {
 
 // begin returns the operation that writes a checkpoint.
 func (c *checkpointer) begin(next broker.Checkpoint) operation {
-	w := checkpointWritten{log: c.log, partition: c.partition, rev: c.rev, epoch: c.mark.epoch, checkpoint: next}
+	w := checkpointWrite{log: c.log, partition: c.partition, rev: c.rev, epoch: c.past.epoch, checkpoint: next}
 	c.writing = true
 	return func(ctx context.Context) any { return w.run(ctx) }
 }
@@ -89,8 +89,8 @@ func (c *checkpointer) begin(next broker.Checkpoint) operation {
 // connection was lost meanwhile.
 var errNewEpoch = errors.New("worker: the connection was lost before the checkpoint was written")
 
-// checkpointWritten is the operation that writes a checkpoint, and its result.
-type checkpointWritten struct {
+// checkpointWrite is the operation that writes a checkpoint, and its result.
+type checkpointWrite struct {
 	log        checkpointLog
 	partition  int
 	epoch      uint64
@@ -100,7 +100,7 @@ type checkpointWritten struct {
 	err        error
 }
 
-func (w checkpointWritten) run(ctx context.Context) *checkpointWritten {
+func (w checkpointWrite) run(ctx context.Context) *checkpointWrite {
 	rev, err := w.write(ctx)
 	if !errors.Is(err, broker.ErrConflict) && !errors.Is(err, broker.ErrBackwards) {
 		w.rev, w.err = rev, err
@@ -117,7 +117,7 @@ func (w checkpointWritten) run(ctx context.Context) *checkpointWritten {
 // it, the checkpoint also identifies the last of these. That input must be read in
 // the same connection epoch: later it could be another one, stored under the same
 // sequence after the log lost its end.
-func (w *checkpointWritten) write(ctx context.Context) (rev uint64, err error) {
+func (w *checkpointWrite) write(ctx context.Context) (rev uint64, err error) {
 	if below := w.checkpoint.Seq - 1; below > w.checkpoint.Read.Seq {
 		in, ok, err := w.log.Input(ctx, below)
 		if err != nil {
@@ -133,8 +133,8 @@ func (w *checkpointWritten) write(ctx context.Context) (rev uint64, err error) {
 	return w.log.WriteCheckpoint(ctx, w.partition, w.checkpoint, w.rev)
 }
 
-// checkpointWritten takes the result of writing a checkpoint.
-func (q *partition) checkpointWritten(w *checkpointWritten) error {
+// checkpointDone takes the result of writing a checkpoint.
+func (q *partition) checkpointDone(w *checkpointWrite) error {
 	c := &q.checkpoint
 	c.writing = false
 	switch {

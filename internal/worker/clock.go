@@ -81,16 +81,16 @@ func (c *clock) schedule(s *resident) {
 func (c *clock) leave(s *resident) {
 	if d, ok := c.due(s); ok {
 		c.set(s.token, d.next)
-		c.left[s.token] = left{s.state.N, s.known}
+		c.evicted[s.token] = evictedTime{s.state.N, s.known}
 	}
 }
 
 // enter sets the timer of a session that is in memory from now on.
 func (c *clock) enter(s *resident) {
-	if l, ok := c.left[s.token]; ok && l.n == s.state.N {
+	if l, ok := c.evicted[s.token]; ok && l.n == s.state.N {
 		s.known = l.known
 	}
-	delete(c.left, s.token)
+	delete(c.evicted, s.token)
 	c.schedule(s)
 }
 
@@ -135,17 +135,17 @@ func (c *clock) rulesChanged(was *session.Rules, since events.Time, now time.Tim
 	}
 }
 
-// listed sets the timer of a session with a snapshot that is not in memory. A
+// scheduleStored sets the timer of a session with a snapshot that is not in memory. A
 // snapshot can be from before the rules in force, which may allow less silence. What
 // has elapsed since it was written is known by the wall clock only, and by that not if
 // it was set back.
-func (c *clock) listed(l *listed, now time.Time) {
+func (c *clock) scheduleStored(l *listedSession, now time.Time) {
 	at := l.Timer
 	if l.Open == 0 && at != 0 && !l.At.IsZero() {
 		at = min(at, l.Time+events.Time(c.rules.InForce().RunIdle))
 	}
-	if c.left[l.token].n != l.Input {
-		c.left[l.token] = left{l.Input, now}
+	if c.evicted[l.token].n != l.Input {
+		c.evicted[l.token] = evictedTime{l.Input, now}
 	}
 	c.sooner(l.token, c.local(now)+at-max(l.Time, events.At(now))) // a listing can be stale
 }
@@ -210,7 +210,7 @@ type clockInput struct {
 func (c *clock) ask(token string, d due, now time.Time) error {
 	due, at := d.timer, c.local(now)
 	c.again(token, due) // forgets what was asked for another timer
-	asked := c.asked[token]
+	asked := c.requests[token]
 	in := clockInput{due.Kind, due.Call, due.At, at >= d.sure, 0}
 	if due.Kind != session.Flush {
 		// The first inputs that are stored after an outage may be older than it. A log
@@ -236,7 +236,7 @@ func (c *clock) ask(token string, d due, now time.Time) error {
 	if d.sure > at {
 		asked.again = min(asked.again, d.sure)
 	}
-	c.asked[token] = asked
+	c.requests[token] = asked
 	c.set(token, asked.again)
 	c.status.asked.Add(1)
 	p := c.log.ClockPub(token, id, data)
@@ -247,14 +247,14 @@ func (c *clock) ask(token string, d due, now time.Time) error {
 	return nil
 }
 
-// stored takes the outcome of appending a clock input. Where the connection was lost
+// acknowledge takes the outcome of appending a clock input. Where the connection was lost
 // before it was stored, it is asked for again.
-func (c *clock) stored(key clockAsk, a broker.Ack) error {
+func (c *clock) acknowledge(key clockAsk, a broker.Ack) error {
 	if a.Err != nil && !errors.Is(a.Err, broker.ErrConflict) {
 		return fmt.Errorf("worker: clock input for session %q: %w", key.token, a.Err)
 	}
-	if c.timers.stored(key.token, key.timer, key.try, a.Seq) && a.Err != nil {
-		c.sooner(key.token, c.asked[key.token].again)
+	if c.timers.acknowledge(key.token, key.timer, key.try, a.Seq) && a.Err != nil {
+		c.sooner(key.token, c.requests[key.token].again)
 	}
 	return nil
 }
@@ -268,9 +268,9 @@ func (c *clock) unread(token string) bool {
 // lost.
 func (c *clock) lookAgain(token string, now time.Time) { c.set(token, c.local(now.Add(askLook))) }
 
-// ring appends clock inputs for the sessions that are due. Those that are not in
+// askDue appends clock inputs for the sessions that are due. Those that are not in
 // memory are loaded, and looked at again then.
-func (q *partition) ring(now time.Time) error {
+func (q *partition) askDue(now time.Time) error {
 	latest := q.clock.latest(now)
 	for {
 		next, ok := q.clock.next()
@@ -290,14 +290,14 @@ func (q *partition) ring(now time.Time) error {
 			q.clock.suspend(next.token)
 			continue
 		}
-		if err := q.clock.ring(s, latest, now); err != nil {
+		if err := q.clock.askIfDue(s, latest, now); err != nil {
 			return err
 		}
 	}
 }
 
-// ring appends a clock input for a session if it is due.
-func (c *clock) ring(s *resident, latest events.Time, now time.Time) error {
+// askIfDue appends a clock input for a session if it is due.
+func (c *clock) askIfDue(s *resident, latest events.Time, now time.Time) error {
 	d, ok := c.due(s)
 	if !ok {
 		return nil

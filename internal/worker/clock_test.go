@@ -25,7 +25,7 @@ func TestAskedOnce(t *testing.T) {
 	rings := func(what string, want uint64) {
 		t.Helper()
 		d.clock.set("a", 1)
-		h.step(d, ring(now))
+		h.step(d, timerDue(now))
 		if got := d.status.asked.Load(); got != want {
 			t.Fatalf("%s: appended %d clock inputs, want %d", what, got, want)
 		}

@@ -25,8 +25,8 @@ type read struct {
 	run   operation
 }
 
-// finished is the event that an operation has finished.
-type finished struct {
+// operationResult is the event that an operation has finished.
+type operationResult struct {
 	group  *operations
 	result any
 }
@@ -84,8 +84,8 @@ func (p *publisher) publish(pub *broker.Pub) {
 	p.effects.publishes = append(p.effects.publishes, pub)
 }
 
-// landed notes that an outcome arrived.
-func (p *publisher) landed() {
+// finish notes that an outcome arrived.
+func (p *publisher) finish() {
 	p.flights--
 	if len(p.waiting) == 0 {
 		p.waiting = nil
@@ -101,15 +101,15 @@ func (p *publisher) landed() {
 type driver struct {
 	*partition
 	acks  chan broker.Ack
-	done  chan finished // has room for the results of all operations
-	spawn func(read)    // runs an operation in a goroutine of tasks
+	done  chan operationResult // has room for the results of all operations
+	spawn func(read)           // runs an operation in a goroutine of tasks
 	tasks sync.WaitGroup
 }
 
 // newDriver returns the driver of a partition. working is the context of the operations.
 func newDriver(working context.Context, q *partition) *driver {
-	d := &driver{partition: q, acks: make(chan broker.Ack, maxFlights), done: make(chan finished, loadsAtOnce+choresAtOnce)}
-	d.spawn = func(r read) { d.tasks.Go(func() { d.done <- finished{r.group, r.run(working)} }) }
+	d := &driver{partition: q, acks: make(chan broker.Ack, maxFlights), done: make(chan operationResult, loadsAtOnce+choresAtOnce)}
+	d.spawn = func(r read) { d.tasks.Go(func() { d.done <- operationResult{r.group, r.run(working)} }) }
 	return d
 }
 

@@ -22,16 +22,16 @@ type eventLog struct {
 
 	ahead []events.ID // stored events whose inputs are not folded yet, in order
 	queue []*outgoing // events that are not stored yet, in order
-	found found
+	found foundEvent
 
 	stuck    bool // the next event was refused for good
 	refusals int  // refused appends in a row although the head was where it was expected
 }
 
-// found is the last event that was found in the log and that this worker has not
+// foundEvent is the last event that was found in the log and that this worker has not
 // folded yet. Folding its input must give the same event. The log stands, but a
 // difference means that two programs fold differently or that an event is forged.
-type found struct {
+type foundEvent struct {
 	id  events.ID // zero: nothing to compare
 	sum [sha256.Size]byte
 }
@@ -57,9 +57,9 @@ func (l *eventLog) head(token string, seq uint64, last *events.Record, r *report
 		r.status.forged.Add(1)
 		r.logger.Error().Str("session", token).Uint64("event_seq", seq).Msg("forged message in the event log skipped")
 	}
-	l.seq, l.id, l.found = seq, last.ID, found{}
+	l.seq, l.id, l.found = seq, last.ID, foundEvent{}
 	if last.ID != (events.ID{}) {
-		l.found = found{last.ID, sumOf(last.Type, last.Call, last.Data)}
+		l.found = foundEvent{last.ID, sumOf(last.Type, last.Call, last.Data)}
 	}
 }
 
@@ -72,7 +72,7 @@ func (l *eventLog) compare(o *outgoing, token string, r *reports) {
 	if l.found.id != o.ID || l.found.sum != sumOf(o.Type, o.Call, o.Body) {
 		r.diverged(token, l.found.id)
 	}
-	l.found = found{}
+	l.found = foundEvent{}
 }
 
 func (r *reports) diverged(token string, id events.ID) {
@@ -88,16 +88,16 @@ func (l *eventLog) follow(id events.ID) (stored bool) {
 	return !id.After(l.id)
 }
 
-// passed notes that the input stored at seq is folded. What is stored of it and did not
+// pass notes that the input stored at seq is folded. What is stored of it and did not
 // follow stands.
-func (l *eventLog) passed(seq uint64, token string, r *reports) {
+func (l *eventLog) pass(seq uint64, token string, r *reports) {
 	if len(l.ahead) == 0 || l.ahead[0].Seq > seq {
 		return
 	}
 	r.diverged(token, l.ahead[0])
 	l.ahead = slices.DeleteFunc(slices.Clone(l.ahead), func(id events.ID) bool { return id.Seq <= seq })
 	if l.found.id.Seq <= seq {
-		l.found = found{}
+		l.found = foundEvent{}
 	}
 }
 

@@ -78,7 +78,7 @@ func (q *partition) pack(e *entry, now time.Time) {
 	q.clock.leave(s)
 	s.gone, e.live = true, nil
 	q.table.move(e, packed, now)
-	if l := &s.log; s.snapshot.rev == 0 || l.stuck || l.found != (found{}) || len(l.ahead) > 0 {
+	if l := &s.log; s.snapshot.rev == 0 || l.stuck || l.found != (foundEvent{}) || len(l.ahead) > 0 {
 		q.lower(e) // something about it is uncertain
 		return
 	}

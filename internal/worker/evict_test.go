@@ -63,7 +63,7 @@ func (o *modelOwner) settle(t *testing.T) {
 // tick lets the owner do all that it does within SnapshotEvery.
 func (o *modelOwner) tick(t *testing.T) {
 	t.Helper()
-	if err := o.step(ring(o.m.now)); err != nil {
+	if err := o.step(timerDue(o.m.now)); err != nil {
 		t.Fatal(err)
 	}
 	o.settle(t)

@@ -72,7 +72,7 @@ func (h *heldSessions) check(group *operations) {
 	}
 	log, p := h.log, h.partition
 	group.start(func(ctx context.Context) any {
-		return &heldCheck{released(ctx, log, p, tokens)}
+		return &heldCheckResult{released(ctx, log, p, tokens)}
 	})
 }
 
@@ -91,12 +91,12 @@ func released(ctx context.Context, log Snapshots, p int, tokens []string) string
 	return ""
 }
 
-// heldCheck is the result of heldSessions.check.
-type heldCheck struct{ released string }
+// heldCheckResult is the result of heldSessions.check.
+type heldCheckResult struct{ released string }
 
-// heldChecked ends the run of the partition where a session was released. The next run
+// heldCheckDone ends the run of the partition where a session was released. The next run
 // reads its inputs again from the checkpoint.
-func (q *partition) heldChecked(c *heldCheck) error {
+func (q *partition) heldCheckDone(c *heldCheckResult) error {
 	q.held.checking = false
 	if c.released != "" && q.held.has(c.released) {
 		return fmt.Errorf("worker: session %q is no longer held", c.released)

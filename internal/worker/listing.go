@@ -8,8 +8,8 @@ import (
 	"streamer/internal/snapshot"
 )
 
-// listed is what a listing has of a session with a snapshot, with the time of the session.
-type listed struct {
+// listedSession is what a listing has of a session with a snapshot, with the time of the session.
+type listedSession struct {
 	token string
 	snapshot.Header
 }
@@ -17,7 +17,7 @@ type listed struct {
 // listing is all sessions of a partition that have a snapshot. It can be stale, because a
 // replica may answer.
 type listing struct {
-	stored   []listed
+	stored   []listedSession
 	complete bool // no snapshot is newer than those it has
 }
 
@@ -32,7 +32,7 @@ type lister struct {
 func (r lister) list(ctx context.Context) (l listing, err error) {
 	index := map[string]int{} // of each token in the listing
 	l.complete, err = r.log.ListSnapshots(ctx, r.partition, func(token string, _ uint64, header map[string]string, _ time.Time) error {
-		s := listed{token, snapshot.ParseHeader(header)}
+		s := listedSession{token, snapshot.ParseHeader(header)}
 		s.Time = max(s.Time, events.At(s.At))
 		// The snapshot may have been replaced meanwhile.
 		if i, ok := index[token]; ok {
@@ -56,28 +56,28 @@ func (r *lister) begin(group *operations) {
 	own := *r
 	group.start(func(ctx context.Context) any {
 		l, err := own.list(ctx)
-		return &listingRead{l, err}
+		return &listingResult{l, err}
 	})
 }
 
-// listingRead is the result of lister.begin.
-type listingRead struct {
+// listingResult is the result of lister.begin.
+type listingResult struct {
 	listing
 	err error
 }
 
-func (q *partition) listingRead(r *listingRead) {
+func (q *partition) listingDone(r *listingResult) {
 	q.lister.running = false
 	if r.err != nil {
-		q.logger.Warn().Err(r.err).Msg("snapshots cannot be listed")
+		q.logger.Warn().Err(r.err).Msg("cannot list snapshots")
 		return
 	}
-	q.listed(&r.listing)
+	q.useListing(&r.listing)
 }
 
-// listed notes the sessions that have a snapshot, and sets the timers of those that are
+// useListing notes the sessions that have a snapshot, and sets the timers of those that are
 // not live.
-func (q *partition) listed(all *listing) {
+func (q *partition) useListing(all *listing) {
 	now := time.Now()
 	if len(q.table.of) == 0 { // later it may have forgotten some
 		q.table.complete = all.complete
@@ -90,7 +90,7 @@ func (q *partition) listed(all *listing) {
 		case l.Held != "":
 			q.held.add(l.token, &held{reason: l.Held})
 		case l.Timer != 0:
-			q.clock.listed(l, now)
+			q.clock.scheduleStored(l, now)
 			fallthrough
 		default:
 			if e.level == known {

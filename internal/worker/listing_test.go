@@ -52,9 +52,9 @@ func TestListed(t *testing.T) {
 		soon := events.At(m.now.Add(time.Minute))
 		var l listing
 		for _, token := range []string{"packed", "live", "other"} {
-			l.stored = append(l.stored, listed{token, snapshot.Header{Input: 1, Open: 1, Timer: soon, Time: events.At(m.now), At: m.now}})
+			l.stored = append(l.stored, listedSession{token, snapshot.Header{Input: 1, Open: 1, Timer: soon, Time: events.At(m.now), At: m.now}})
 		}
-		if err := o.step(finished{&operations{effects: &effects{}, running: 1}, &listingRead{listing: l}}); err != nil {
+		if err := o.step(operationResult{&operations{effects: &effects{}, running: 1}, &listingResult{listing: l}}); err != nil {
 			t.Fatal(err)
 		}
 		want := map[string]int{"packed": packed, "live": live, "other": known}

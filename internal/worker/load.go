@@ -151,7 +151,7 @@ func (q *partition) startLoad(l *loading) {
 	}
 	q.loads.start(func(ctx context.Context) any {
 		s, err := r.run(ctx)
-		return &loaded{l, epoch, s, s != nil && s == r.memory, r.last, err}
+		return &loadResult{l, epoch, s, s != nil && s == r.memory, r.last, err}
 	})
 }
 
@@ -164,8 +164,8 @@ func (q *partition) unblockLoads() {
 	}
 }
 
-// loaded is the result of a load.
-type loaded struct {
+// loadResult is the result of a load.
+type loadResult struct {
 	loading *loading
 	epoch   uint64
 	session *resident
@@ -174,8 +174,8 @@ type loaded struct {
 	err     error
 }
 
-// loaded takes the result of a load.
-func (q *partition) loaded(d *loaded) error {
+// loadDone takes the result of a load.
+func (q *partition) loadDone(d *loadResult) error {
 	l, held := d.loading, (*heldError)(nil)
 	switch {
 	case d.epoch != q.log.Epoch():
@@ -222,7 +222,7 @@ func (q *partition) resume(s *resident, l *loading) error {
 	}
 	s.loading = repeated && len(s.log.queue) > 0 // until the pause ends
 	if len(s.log.ahead) > 0 {
-		s.snapshot.changed(l.pos, time.Now()) // no checkpoint covers their inputs before they are found
+		s.snapshot.change(l.pos, time.Now()) // no checkpoint covers their inputs before they are found
 	}
 	q.attach(s)
 	if s.loading {
@@ -256,20 +256,20 @@ func (q *partition) attach(s *resident) {
 	q.appender.send(s)
 }
 
-// appended takes the outcome of appending an event. What was stored before the connection was
+// appendDone takes the outcome of appending an event. What was stored before the connection was
 // lost counts only if the check of the logs begins after it is known.
-func (q *partition) appended(o *outgoing, a broker.Ack) error {
+func (q *partition) appendDone(o *outgoing, a broker.Ack) error {
 	s := o.session
 	switch {
 	case s.gone:
 	case a.Err == nil && a.Pub.Epoch == q.checked.epoch && !q.checked.checking:
-		q.appender.stored(s, o, a.Seq)
+		q.appender.acknowledge(s, o, a.Seq)
 	case a.Err == nil, errors.Is(a.Err, broker.ErrConflict): // it was refused, or may have been lost since
 		q.reload(s, &refusal{o, s.log.seq, a.Pub.Epoch, a.Err})
 	case errors.Is(a.Err, broker.ErrClosed):
 		return a.Err
 	default:
-		q.appender.refused(s, o, a.Err)
+		q.appender.stop(s, o, a.Err)
 	}
 	return nil
 }

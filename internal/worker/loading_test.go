@@ -65,7 +65,7 @@ func TestLoadsTogether(t *testing.T) {
 	}{
 		{"timers that are due", func() {}, func(d *driver) {
 			h.step(d, batch{next: last + 1, caughtUp: true, done: make(chan struct{}, 1)})
-			h.step(d, ring(time.Now().Add(time.Hour)))
+			h.step(d, timerDue(time.Now().Add(time.Hour)))
 		}},
 		{"inputs", func() {
 			for i := range sessions {

@@ -53,7 +53,7 @@ type Events interface {
 
 // EventSurvey reads the event log of all sessions.
 type EventSurvey interface {
-	TopEvents(ctx context.Context, t time.Time) (map[int]events.Record, error)
+	RecentEvents(ctx context.Context, t time.Time) (map[int]eventlog.Recent, error)
 	OpenEvents(ctx context.Context) (map[string]eventlog.Opened, error)
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/rewind"
 )
@@ -32,7 +33,7 @@ func (q *partition) checkLog() {
 	log, read, event := q.log, q.reading.last, q.appender.newest
 	q.chores.start(func(ctx context.Context) any {
 		err := rewind.Verify(ctx, log, rewind.Evidence{N: read.Seq, At: read.At})
-		return &logChecked{epoch, cmp.Or(err, verifyEvent(ctx, log, &event))}
+		return &logCheckResult{epoch, cmp.Or(err, verifyEvent(ctx, log, &event))}
 	})
 }
 
@@ -62,15 +63,15 @@ func verifyEvent(ctx context.Context, log Log, e *events.Record) error {
 	return err
 }
 
-// logChecked is the result of a check of the logs.
-type logChecked struct {
+// logCheckResult is the result of a check of the logs.
+type logCheckResult struct {
 	epoch uint64
 	err   error
 }
 
-// logChecked takes the result of a check. A log that came back shorter is decided about
+// logCheckDone takes the result of a check. A log that came back shorter is decided about
 // when the partition is taken over again.
-func (q *partition) logChecked(c *logChecked) error {
+func (q *partition) logCheckDone(c *logCheckResult) error {
 	q.checked.checking = false
 	if c.err != nil {
 		return c.err
@@ -83,7 +84,7 @@ func (q *partition) logChecked(c *logChecked) error {
 
 // ErrRewound is returned where the input log came back shorter than what was folded of it,
 // and inputs may have been stored at sequences that were assigned before.
-var ErrRewound = errors.New("worker: the input log came back shorter than what was folded of it")
+var ErrRewound = errors.New("worker: input log was truncated below inputs already folded")
 
 // losses are the losses of the input log that a partition found. They outlive its restarts.
 type losses struct {
@@ -95,23 +96,26 @@ type losses struct {
 // shorter, it is padded, so that no sequence is assigned twice, or the partition stops.
 func (t *takeover) checkInputs(ctx context.Context) error {
 	known, found := t.evidence(), &t.reports.status.losses
-	if lost := found.newest.Load(); lost != nil { // the partition stopped before
+	lost := found.newest.Load()
+	if lost != nil { // the partition stopped before
 		known = append(known, *lost)
-	} else if recent, err := t.recentEvent(ctx, t.partition, t.checkpoint.Read.At); err != nil {
+	} else if err := t.readRecent(ctx); err != nil {
 		return err
-	} else if t.newest = recent; recent.Seq > 0 {
-		known = append(known, rewind.EventEvidence(&recent))
+	} else if top := &t.recent.Top; top.Seq > 0 {
+		known = append(known, rewind.EventEvidence(top))
 	}
 	verdict, err := rewind.Check(ctx, t.Log, t.partition, known)
 	switch {
 	case err != nil:
 		return err
-	case verdict.Same():
+	case verdict.Same() && lost != nil:
 		found.newest.Store(nil)
+		return t.readRecent(ctx)
+	case verdict.Same():
 		return nil
 	case t.Options.PadInputs:
 		found.padded.Add(1)
-		t.reports.logger.Warn().Stringer("found", &verdict).Msg("the input log came back shorter than what was folded of it; it is padded, so that no sequence is assigned twice")
+		t.reports.logger.Warn().Stringer("found", &verdict).Msg("input log was truncated below inputs already folded; padding it, so that no sequence is assigned twice")
 		_, err := rewind.Repair(ctx, t.Log, t.partition, known, false)
 		return err
 	}
@@ -139,26 +143,27 @@ func (t *takeover) evidence() []rewind.Evidence {
 // of servers differ, and partitions that are taken over together share a reading.
 const recentMargin = 5 * time.Second
 
-// recentEvents are the events with the highest id of each partition since a time.
+// recentEvents are the events of all partitions since a time.
 type recentEvents struct {
 	since time.Time
-	top   map[int]events.Record
+	of    map[int]eventlog.Recent
 }
 
-// recentEvent returns the event of a partition with the highest id among those stored
-// since its checkpoint, zero if there is none. What was stored before is covered by that.
-// It does not matter how long the partition was not carried, and what others stored then.
-func (w *Worker) recentEvent(ctx context.Context, p int, checkpoint time.Time) (events.Record, error) {
-	epoch, since := w.Log.Epoch(), time.Now().Add(-time.Hour) // where it has none
-	if !checkpoint.IsZero() {
+// readRecent reads the events stored since the checkpoint. What was stored before is covered
+// by that. It does not matter how long the partition was not carried, and what others stored
+// then.
+func (t *takeover) readRecent(ctx context.Context) error {
+	epoch, since := t.Log.Epoch(), time.Now().Add(-time.Hour) // where it has none
+	if checkpoint := t.checkpoint.Read.At; !checkpoint.IsZero() {
 		since = checkpoint.Add(-recentMargin).Truncate(2 * recentMargin)
 	}
 	usable := func(r *reading[recentEvents]) bool {
 		return r.epoch == epoch && time.Since(r.began) <= recentMargin && !r.value.since.After(since)
 	}
-	recent, err := w.recent.get(ctx, epoch, usable, func(ctx context.Context) (recentEvents, error) {
-		top, err := w.Log.TopEvents(ctx, since)
-		return recentEvents{since, top}, err
+	recent, err := t.Worker.recent.get(ctx, epoch, usable, func(ctx context.Context) (recentEvents, error) {
+		of, err := t.Log.RecentEvents(ctx, since)
+		return recentEvents{since, of}, err
 	})
-	return recent.top[p], err
+	t.recent = recent.of[t.partition]
+	return err
 }

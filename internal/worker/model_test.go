@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"streamer/internal/broker"
-	"streamer/internal/broker/eventlog"
 	"streamer/internal/decode"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
@@ -26,7 +25,6 @@ import (
 	"streamer/internal/rewind"
 	"streamer/internal/session"
 
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 )
@@ -81,10 +79,17 @@ func runSchedule(t *testing.T, seed uint64, steps *atomic.Int64) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { // outdated answers are asked for again for seconds
 		m := newModel(seed)
+		if os.Getenv("STREAMER_SEED") != "" {
+			began := time.Now()
+			m.trace = func(format string, args ...any) {
+				t.Logf("%8v "+format, append([]any{time.Since(began)}, args...)...)
+			}
+			m.logger = zerolog.New(zerolog.NewTestWriter(t))
+		}
 		err := m.run()
 		steps.Add(int64(m.steps))
 		if err != nil {
-			t.Fatalf("STREAMER_SEED=%d: %v", seed, err)
+			t.Errorf("STREAMER_SEED=%d: %v", seed, err)
 		}
 	})
 }
@@ -114,9 +119,11 @@ func TestModelControl(t *testing.T) {
 }
 
 type model struct {
-	rnd   *rand.Rand
-	steps int
-	now   time.Time
+	rnd    *rand.Rand
+	steps  int
+	now    time.Time
+	trace  func(format string, args ...any) // logs what happens
+	logger zerolog.Logger                   // of the owners
 
 	// Protections that are taken out.
 	unconditional bool          // appends have no conditions
@@ -132,14 +139,14 @@ type model struct {
 	stored  []time.Time       // when each input was stored, by the time of the bubble
 	first   uint64            // the first input that has not expired
 	ids     map[string]uint64 // message ids of inputs
-	log     []stored          // the event log; a lost place has no token
+	log     []modelEvent      // the event log; a lost place has no token
 	expires bool              // inputs that a checkpoint covers expire
 	harsh   bool              // more inputs, and faults are frequent
 
-	snapshots   map[string]kept
+	snapshots   map[string]modelSnapshot
 	past        []pastSnapshots // for outdated answers, and for power failures
 	rev         uint64
-	checkpoints []keptCheckpoint // the last is stored
+	checkpoints []modelCheckpoint // the last is stored
 	// lost is when input logs lost their ends.
 	lost []time.Time
 
@@ -150,7 +157,7 @@ type model struct {
 	todo       []string // inputs that clients still publish
 }
 
-type stored struct {
+type modelEvent struct {
 	token string
 	id    events.ID
 	kind  events.Type
@@ -161,7 +168,7 @@ type stored struct {
 	at     time.Time
 }
 
-type kept struct {
+type modelSnapshot struct {
 	rev    uint64
 	header map[string]string
 	data   []byte
@@ -170,10 +177,10 @@ type kept struct {
 // pastSnapshots are the snapshots as they were until another was written.
 type pastSnapshots struct {
 	until time.Time
-	of    map[string]kept
+	of    map[string]modelSnapshot
 }
 
-type keptCheckpoint struct {
+type modelCheckpoint struct {
 	broker.Checkpoint
 	rev uint64
 	at  time.Time
@@ -188,14 +195,15 @@ type modelOwner struct {
 	// operations did not run yet. The results of finished were not delivered to the owner
 	// yet.
 	operations []read
-	finished   []finished
+	finished   []operationResult
 	ready      bool // the sessions that the takeover found are loaded
 }
 
 func newModel(seed uint64) *model {
 	m := &model{
 		rnd: rand.New(rand.NewPCG(seed, 7)), now: time.Now().Truncate(time.Millisecond),
-		ids: map[string]uint64{}, snapshots: map[string]kept{}, epoch: 1, first: 1, keep: durableAfter,
+		ids: map[string]uint64{}, snapshots: map[string]modelSnapshot{}, epoch: 1, first: 1, keep: durableAfter,
+		trace: func(string, ...any) {}, logger: zerolog.Nop(),
 	}
 	m.stepping, m.replicated, m.expires, m.harsh = seed%2 == 1, seed%3 == 1, seed%4 < 2, seed%20 == 0
 	rules, err := json.Marshal(modelRules())
@@ -203,7 +211,7 @@ func newModel(seed uint64) *model {
 		panic(err)
 	}
 	m.append("", inputs.Rules, rules)
-	m.checkpoints = []keptCheckpoint{{broker.Checkpoint{Seq: 2, Rules: rules}, 0, m.now}}
+	m.checkpoints = []modelCheckpoint{{broker.Checkpoint{Seq: 2, Rules: rules}, 0, m.now}}
 	some := 4 + m.rnd.IntN(8)
 	if m.harsh {
 		some *= 3
@@ -309,7 +317,7 @@ func (m *model) act(o *modelOwner) error {
 	case 13:
 		return o.step(tick(m.now))
 	case 14:
-		return o.step(ring(m.now))
+		return o.step(timerDue(m.now))
 	case 15, 16, 17:
 		o.operate()
 		return nil
@@ -335,7 +343,7 @@ func (m *model) fault() error {
 	case 5:
 		return m.loseSnapshot()
 	case 3:
-		m.log = append(m.log, stored{token: []string{"a", "b"}[m.rnd.IntN(2)], forged: true})
+		m.log = append(m.log, modelEvent{token: []string{"a", "b"}[m.rnd.IntN(2)], forged: true})
 	case 2: // time passes: deadlines, silence
 		m.pass(time.Duration(m.rnd.IntN(2000)) * time.Millisecond)
 	}
@@ -446,6 +454,7 @@ func (m *model) append(token string, kind inputs.Kind, data []byte) uint64 {
 		Subject: string(kind), Header: inputs.Header{"token": {token}},
 	})
 	m.stored = append(m.stored, m.now)
+	m.trace("input %d of %q: %s %s", seq, token, kind, data)
 	return seq
 }
 
@@ -464,13 +473,14 @@ func (m *model) birth(i int) error {
 			}
 		}
 	}
+	m.trace("owner %d begins", i)
 	o := &modelOwner{m: m}
 	m.owners[i] = o
 	w := &Worker{Log: o, Options: Options{
 		Nonce: fmt.Sprint("n", i, m.steps), Rules: modelRules(), PadInputs: true,
 		SnapshotEvery: 20 * time.Millisecond, DurableAfter: m.keep, EvictAfter: 50 * time.Millisecond,
 		MaxMemory: []int{1, 64 << 20}[m.rnd.IntN(2)],
-	}, Logger: zerolog.Nop()}
+	}, Logger: m.logger}
 	o.q = newPartition(w, 0)
 	t, err := w.takeOver(context.Background(), o.q)
 	if startsAgain(err) {
@@ -482,6 +492,8 @@ func (m *model) birth(i int) error {
 	return o.step(t)
 }
 
+func (o *modelOwner) name() string { return fmt.Sprint("owner ", slices.Index(o.m.owners[:], o)) }
+
 // operate runs a random operation.
 func (o *modelOwner) operate() {
 	if len(o.operations) == 0 {
@@ -490,7 +502,7 @@ func (o *modelOwner) operate() {
 	i := o.m.rnd.IntN(len(o.operations))
 	r := o.operations[i]
 	o.operations = slices.Delete(o.operations, i, i+1)
-	o.finished = append(o.finished, finished{r.group, r.run(context.Background())})
+	o.finished = append(o.finished, operationResult{r.group, r.run(context.Background())})
 }
 
 // finish delivers the result of a random operation to the owner.
@@ -500,6 +512,9 @@ func (o *modelOwner) finish() error {
 	}
 	i := o.m.rnd.IntN(len(o.finished))
 	f := o.finished[i]
+	if l, ok := f.result.(*loadResult); ok {
+		o.m.trace("%s of %q: %v", o.name(), l.loading.token, l.err)
+	}
 	o.finished = slices.Delete(o.finished, i, i+1)
 	return o.step(f)
 }
@@ -533,6 +548,7 @@ func (m *model) powerLoss() error {
 		}
 	}
 	m.epoch++
+	m.trace("power failure: %d events, %d of %d inputs, %d versions of snapshots, %d of checkpoints", len(m.log), inputs, len(m.inputs), len(m.past), len(m.checkpoints))
 	survive := m.rnd.IntN(2) == 0
 	if inputs < len(m.inputs) {
 		survive = false
@@ -580,6 +596,8 @@ func (m *model) expire() error {
 			m.first = max(m.first, c.Seq)
 		}
 	}
+	m.past = nil // no server answers as of hours ago
+	m.trace("inputs before %d expire", m.first)
 	return nil
 }
 
@@ -600,7 +618,7 @@ func (m *model) loseSnapshot() error {
 		return nil // then inputs are missing that replace a snapshot
 	}
 	for _, token := range []string{"a", "b"} {
-		old := kept{}
+		old := modelSnapshot{}
 		for _, p := range m.past {
 			if k, ok := p.of[token]; ok && m.rnd.IntN(3) == 0 {
 				old = k
@@ -621,6 +639,7 @@ func (m *model) loseSnapshot() error {
 			}
 		}
 	}
+	m.trace("snapshots damaged: revisions %d and %d", m.snapshots["a"].rev, m.snapshots["b"].rev)
 	m.past = nil
 	m.expires = false // or the session might be held
 	for i := range m.owners {
@@ -640,7 +659,7 @@ func (o *modelOwner) work() error {
 	if err := o.fold(len(o.m.inputs)); err != nil {
 		return err
 	}
-	if err := o.step(ring(o.m.now)); err != nil {
+	if err := o.step(timerDue(o.m.now)); err != nil {
 		return err
 	}
 	return o.quiet()
@@ -731,7 +750,8 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		m.log = append(m.log, stored{token, id, events.Type(p.Header.Get("type")), p.Header.Get("call"), p.Data, false, m.now})
+		m.trace("event %d of %s: %s %s", len(m.log)+1, token, id, p.Header.Get("type"))
+		m.log = append(m.log, modelEvent{token, id, events.Type(p.Header.Get("type")), p.Header.Get("call"), p.Data, false, m.now})
 		return uint64(len(m.log)), nil
 	case "state":
 		if !m.unconditional && p.Header.Get("rev") != fmt.Sprint(m.snapshots[token].rev) {
@@ -739,11 +759,12 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 		}
 		m.past = append(m.past, pastSnapshots{m.now, maps.Clone(m.snapshots)})
 		m.rev++
-		k := kept{rev: m.rev, data: p.Data}
+		k := modelSnapshot{rev: m.rev, data: p.Data}
 		if err := json.Unmarshal([]byte(p.Header.Get("header")), &k.header); err != nil {
 			return 0, err
 		}
 		m.snapshots[token] = k
+		m.trace("snapshot %d of %s: %s", m.rev, token, p.Header.Get("header"))
 		return m.rev, nil
 	}
 	if seq := m.ids[p.Header.Get("id")]; seq != 0 {
@@ -782,6 +803,7 @@ func (o *modelOwner) fold(n int) error {
 	if from < to {
 		b.inputs = slices.Clone(o.m.inputs[from:to])
 	}
+	o.m.trace("%s reads inputs %d to %d", o.name(), from+1, to)
 	return o.step(b)
 }
 
@@ -825,277 +847,4 @@ func (o *modelOwner) receive() error {
 	a := o.acks[i]
 	o.acks = slices.Delete(o.acks, i, i+1)
 	return o.step(a)
-}
-
-// The methods below are the owner's Log.
-
-func (o *modelOwner) Inputs(context.Context, int, uint64, func([]inputs.Input, uint64, bool) error) error {
-	return nil
-}
-
-func (o *modelOwner) Partition(string) int { return 0 }
-
-func (o *modelOwner) Partitions() int { return 1 }
-
-func (o *modelOwner) Outage() (from, until time.Time) { return from, until }
-
-func (o *modelOwner) Replicated() bool { return o.m.replicated }
-
-func (o *modelOwner) Input(_ context.Context, seq uint64) (in inputs.Input, ok bool, err error) {
-	if seq < o.m.first || seq > uint64(len(o.m.inputs)) {
-		return in, false, nil
-	}
-	return o.m.inputs[seq-1], true, nil
-}
-
-func (o *modelOwner) SessionInputs(_ context.Context, token string, from uint64, fn func(*inputs.Input) error) error {
-	for i := range o.m.inputs {
-		if in := &o.m.inputs[i]; in.Token == token && in.Kind.OfSession() && in.Seq >= max(from, o.m.first) {
-			if err := fn(in); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (o *modelOwner) RulesInputs(_ context.Context, _ int, fn func(*inputs.Input) error) error {
-	for i := range o.m.inputs {
-		if in := &o.m.inputs[i]; in.Kind == inputs.Rules {
-			if err := fn(in); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (o *modelOwner) LastRules(ctx context.Context, p int) (last inputs.Input, ok bool, err error) {
-	err = o.RulesInputs(ctx, p, func(in *inputs.Input) error { last, ok = *in, true; return nil })
-	return last, ok, err
-}
-
-func (m *model) event(i int) events.Record {
-	s := &m.log[i]
-	return events.Record{Seq: uint64(i + 1), Token: s.token, ID: s.id, Type: s.kind, Call: s.call, At: s.at, Data: s.body}
-}
-
-func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn func(events.Record) error) error {
-	for i := range o.m.log {
-		if e := o.m.event(i); e.Seq > after && e.Token != "" && !o.m.log[i].forged && (token == "" || e.Token == token) {
-			if err := fn(e); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (o *modelOwner) TopEvents(_ context.Context, t time.Time) (map[int]events.Record, error) {
-	var top events.Record
-	for i := range o.m.log {
-		if e := o.m.event(i); !e.At.Before(t) && e.Token != "" && !o.m.log[i].forged && e.ID.After(top.ID) {
-			top = e
-		}
-	}
-	return map[int]events.Record{0: top}, nil
-}
-
-func (o *modelOwner) OpenEvents(context.Context) (map[string]eventlog.Opened, error) {
-	open := map[string]eventlog.Opened{}
-	for _, s := range o.m.log {
-		n := open[s.token]
-		switch s.kind {
-		case events.ToolCallStart:
-			n.Calls++
-		case events.ToolCallResult:
-			n.Calls--
-		case events.RunStarted:
-			n.Runs++
-		case events.RunFinished:
-			n.Runs--
-		}
-		open[s.token] = n
-	}
-	maps.DeleteFunc(open, func(_ string, n eventlog.Opened) bool { return n.Calls <= 0 && n.Runs <= 0 })
-	return open, nil
-}
-
-func (o *modelOwner) InputPosition(_ context.Context, _ int, next uint64) (uint64, error) {
-	return next, nil
-}
-
-func (o *modelOwner) InputBounds(context.Context) (first, last uint64, err error) {
-	if o.m.blind {
-		return o.m.first, 1 << 20, nil
-	}
-	return o.m.first, uint64(len(o.m.inputs)), nil
-}
-
-func (o *modelOwner) EventBounds(context.Context) (first, last uint64, err error) {
-	return 1, uint64(len(o.m.log)), nil
-}
-
-func (o *modelOwner) Event(_ context.Context, token string, seq uint64) (events.Record, error) {
-	if seq == 0 || seq > uint64(len(o.m.log)) || o.m.log[seq-1].token != token {
-		return events.Record{}, events.ErrNotFound
-	}
-	return o.m.event(int(seq - 1)), nil
-}
-
-func (o *modelOwner) Head(_ context.Context, token string) (uint64, events.Record, error) {
-	seq, last, err := o.m.last(token)
-	o.meanwhile()
-	return seq, last, err
-}
-
-// meanwhile stores something of the other owner, so that what was read is outdated
-// when it is used.
-func (o *modelOwner) meanwhile() {
-	for _, other := range o.m.owners {
-		if other != nil && other != o && o.m.rnd.IntN(4) == 0 {
-			other.arrive()
-		}
-	}
-}
-
-func (o *modelOwner) Epoch() uint64 { return o.m.epoch }
-
-// Publish is used while an owner waits.
-func (o *modelOwner) Publish(p *broker.Pub, acks chan<- broker.Ack) {
-	seq, err := o.m.apply(p)
-	acks <- broker.Ack{Pub: p, Seq: seq, Err: err}
-}
-
-// publish takes a publish that the owner asks for.
-func (o *modelOwner) publish(p *broker.Pub) {
-	if p.Epoch != 0 && p.Epoch != o.m.epoch {
-		o.acks = append(o.acks, broker.Ack{Pub: p, Err: broker.ErrConflict})
-		return
-	}
-	o.flying = append(o.flying, p)
-}
-
-func (o *modelOwner) PublishWait(_ context.Context, p *broker.Pub) broker.Ack {
-	seq, err := o.m.apply(p)
-	return broker.Ack{Pub: p, Seq: seq, Err: err}
-}
-
-func (o *modelOwner) EventPub(token string, e *events.Event, body []byte, _ map[string]string, prev uint64) *broker.Pub {
-	return &broker.Pub{Subject: "event", Data: body, Header: header("token", token, "prev", fmt.Sprint(prev), "id", e.EventID.String(), "type", string(e.Type), "call", e.Call)}
-}
-
-func (o *modelOwner) ClockPub(token, msgID string, data []byte) *broker.Pub {
-	return &broker.Pub{Subject: string(inputs.Clock), Data: data, Header: header("token", token, "id", msgID)}
-}
-
-func (o *modelOwner) InputAfter(_ context.Context, t time.Time) (uint64, error) {
-	for i := range o.m.inputs {
-		if o.m.inputs[i].At.After(t) {
-			return uint64(i + 1), nil
-		}
-	}
-	return uint64(len(o.m.inputs) + 1), nil
-}
-
-func (o *modelOwner) NextInput(ctx context.Context, p int, seq uint64) (next inputs.Input, ok bool, err error) {
-	err = o.InputsFrom(ctx, p, seq, false, func(batch []inputs.Input) error {
-		if !ok {
-			next, ok = batch[0], true
-		}
-		return nil
-	})
-	return next, ok, err
-}
-
-func (o *modelOwner) InputsFrom(_ context.Context, _ int, from uint64, _ bool, deliver func([]inputs.Input) error) error {
-	for _, in := range slices.Clone(o.m.inputs) {
-		if in.Seq >= max(from, o.m.first) && !in.Foreign {
-			if err := deliver([]inputs.Input{in}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (o *modelOwner) DeleteInput(_ context.Context, seq uint64) error {
-	o.m.inputs[seq-1] = inputs.Input{Seq: seq, Foreign: true, Kind: inputs.Probe}
-	return nil
-}
-
-func (o *modelOwner) RulesPub(_ int, msgID string, data []byte) *broker.Pub {
-	return &broker.Pub{Subject: string(inputs.Rules), Data: data, Header: header("id", msgID)}
-}
-
-func (o *modelOwner) BlobPubs(events.Blob) []*broker.Pub { return nil }
-
-func (o *modelOwner) LoadSnapshot(_ context.Context, _ int, token string) (broker.Snapshot, bool, error) {
-	k, ok := o.m.answering()[token]
-	o.meanwhile()
-	return broker.Snapshot{Rev: k.rev, Header: k.header, Data: k.data}, ok, nil
-}
-
-// answering returns the snapshots of the server that answers, which may be outdated.
-func (m *model) answering() map[string]kept {
-	if n := len(m.past); n > 0 && m.replicated && m.rnd.IntN(4) == 0 {
-		return m.past[m.rnd.IntN(n)].of
-	}
-	return m.snapshots
-}
-
-func (o *modelOwner) SnapshotPub(_ int, token string, rev uint64, h map[string]string, data []byte) (*broker.Pub, []*broker.Pub) {
-	text, err := json.Marshal(h)
-	if err != nil {
-		panic(err)
-	}
-	return &broker.Pub{Subject: "state", Data: data, Header: header("token", token, "rev", fmt.Sprint(rev), "header", string(text))}, nil
-}
-
-// ListSnapshots may return an older listing.
-func (o *modelOwner) ListSnapshots(_ context.Context, _ int, fn func(string, uint64, map[string]string, time.Time) error) (complete bool, err error) {
-	rev := uint64(0)
-	states := o.m.answering()
-	for _, token := range []string{"a", "b"} {
-		if k, ok := states[token]; ok {
-			rev = max(rev, k.rev)
-			if err := fn(token, k.rev, k.header, time.Time{}); err != nil {
-				return false, err
-			}
-		}
-	}
-	return rev >= lastRev(o.m.snapshots), nil
-}
-
-// lastRev returns the revision of the snapshot that was written last.
-func lastRev(snapshots map[string]kept) (rev uint64) {
-	for _, k := range snapshots {
-		rev = max(rev, k.rev)
-	}
-	return rev
-}
-
-func (o *modelOwner) LoadCheckpoint(context.Context, int) (broker.Checkpoint, uint64, error) {
-	c := o.m.checkpoints[len(o.m.checkpoints)-1]
-	return c.Checkpoint, c.rev, nil
-}
-
-func (o *modelOwner) WriteCheckpoint(_ context.Context, _ int, c broker.Checkpoint, rev uint64) (uint64, error) {
-	last := o.m.checkpoints[len(o.m.checkpoints)-1]
-	switch {
-	case rev != last.rev:
-		return 0, broker.ErrConflict
-	case c.Seq < last.Seq:
-		return 0, broker.ErrBackwards
-	}
-	o.m.checkpoints = append(o.m.checkpoints, keptCheckpoint{c, rev + 1, o.m.now})
-	return rev + 1, nil
-}
-
-func header(pairs ...string) nats.Header {
-	h := nats.Header{}
-	for i := 0; i < len(pairs); i += 2 {
-		h.Set(pairs[i], pairs[i+1])
-	}
-	return h
 }

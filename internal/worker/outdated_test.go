@@ -17,9 +17,9 @@ import (
 // reads of snapshots and listings.
 type behindSnapshots struct {
 	*modelOwner
-	of    map[string]kept // what that server has
-	until time.Time       // when it notices
-	reads int             // that it answered
+	of    map[string]modelSnapshot // what that server has
+	until time.Time                // when it notices
+	reads int                      // that it answered
 }
 
 func (b *behindSnapshots) Replicated() bool { return true }

@@ -79,13 +79,13 @@ func newPartition(w *Worker, p int) *partition {
 }
 
 // The events of a partition, besides the batches of its reader, the outcomes of its
-// publishes (broker.Ack) and the results of its operations (finished).
+// publishes (broker.Ack) and the results of its operations (operationResult).
 type (
-	tick   time.Time // the time to save what is due
-	save   time.Time // the time to save, outside the usual times
-	ring   time.Time // a timer may be due, or a pause ends
-	look   struct{}  // an operator may have released sessions that are held
-	relist struct{}  // the snapshots may be listed again
+	tick      time.Time // the time to save what is due
+	save      time.Time // the time to save, outside the usual times
+	timerDue  time.Time // a timer may be due, or a pause ends
+	checkHeld struct{}  // an operator may have released sessions that are held
+	relist    struct{}  // the snapshots may be listed again
 	// findPosition asks for the position behind the inputs of other partitions.
 	findPosition struct{}
 )
@@ -94,17 +94,17 @@ type (
 func (q *partition) step(event any) error {
 	switch e := event.(type) {
 	case *takeover:
-		q.takenOver(e)
+		q.begin(e)
 	case batch:
 		return q.take(e)
 	case broker.Ack:
-		return q.acked(e)
-	case finished:
+		return q.publishDone(e)
+	case operationResult:
 		e.group.finish()
 		return q.result(e.result)
-	case ring:
+	case timerDue:
 		q.appender.resume(time.Time(e))
-		return q.ring(time.Time(e))
+		return q.askDue(time.Time(e))
 	case tick:
 		q.tick(time.Time(e))
 	case save:
@@ -112,7 +112,7 @@ func (q *partition) step(event any) error {
 		q.advance(time.Time(e))
 	case findPosition:
 		q.findPosition()
-	case look:
+	case checkHeld:
 		q.held.check(&q.chores)
 	case relist:
 		q.retryRefused()
@@ -121,22 +121,22 @@ func (q *partition) step(event any) error {
 	return nil
 }
 
-// acked takes the outcome of a publish.
-func (q *partition) acked(a broker.Ack) error {
-	q.appender.landed()
+// publishDone takes the outcome of a publish.
+func (q *partition) publishDone(a broker.Ack) error {
+	q.appender.finish()
 	switch key := a.Pub.Key.(type) {
 	case *outgoing:
-		return q.appended(key, a)
+		return q.appendDone(key, a)
 	case chunk:
-		return q.appender.chunkStored(key.of, a.Err)
+		return q.appender.acknowledgeChunk(key.of, a.Err)
 	case *snapshotWrite:
-		refused, err := q.snapshots.acked(key, a)
+		refused, err := q.snapshots.writeDone(key, a)
 		if s := key.session; refused && s.entry.live == s {
 			q.loadAgain(s, q.reading.pos)
 		}
 		return err
 	case clockAsk:
-		return q.clock.stored(key, a)
+		return q.clock.acknowledge(key, a)
 	case nil:
 		if a.Err != nil {
 			return fmt.Errorf("worker: publishing %s: %w", a.Pub.Subject, a.Err)
@@ -148,18 +148,18 @@ func (q *partition) acked(a broker.Ack) error {
 // result takes the result of an operation.
 func (q *partition) result(result any) error {
 	switch r := result.(type) {
-	case *loaded:
-		return q.loaded(r)
-	case *checkpointWritten:
-		return q.checkpointWritten(r)
-	case *logChecked:
-		return q.logChecked(r)
-	case *listingRead:
-		q.listingRead(r)
-	case *positionFound:
+	case *loadResult:
+		return q.loadDone(r)
+	case *checkpointWrite:
+		return q.checkpointDone(r)
+	case *logCheckResult:
+		return q.logCheckDone(r)
+	case *listingResult:
+		q.listingDone(r)
+	case *positionResult:
 		q.reading.pos = max(q.reading.pos, r.pos)
-	case *heldCheck:
-		return q.heldChecked(r)
+	case *heldCheckResult:
+		return q.heldCheckDone(r)
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (q *partition) tick(now time.Time) {
 		q.evict(now)
 		q.measure(now)
 		if (q.reading.caughtUp || q.reading.at > 0) && q.status.stop(nil) { // it runs, whatever had stopped it before
-			q.logger.Info().Msg("partition goes on")
+			q.logger.Info().Msg("partition resumed")
 		}
 	}
 }
@@ -297,15 +297,15 @@ func (q *partition) fold(s *resident, in *inputs.Input, rules *session.Rules) er
 	}
 	was := s.state.Life.Time
 	q.scratch = session.Fold(q.scratch[:0], s.state, sessionInput(in, rules, &q.decoder))
-	s.timed(in, was, q.now)
-	if s.folded(in, q.now) {
+	s.advanceTime(in, was, q.now)
+	if s.noteFold(in, q.now) {
 		q.snapshots.changed.add(s)
 	}
 	q.table.touch(s.entry, q.now)
 	q.table.setOpen(s.entry, s.state.Life.Open())
 	q.status.folded.Add(1)
 	err := q.appender.enqueue(s, q.scratch, in.Trace())
-	s.log.passed(in.Seq, s.token, &q.reports)
+	s.log.pass(in.Seq, s.token, &q.reports)
 	clear(q.scratch) // which may hold a large value
 	if err != nil {
 		return err

@@ -12,13 +12,13 @@ const (
 	refusalsLogged = 5 // refusals in a row from which they are logged and the session counts as stuck
 )
 
-// paused are sessions whose next append waits. The zero value has none.
-type paused struct {
+// pausedAppends are sessions whose next append waits. The zero value has none.
+type pausedAppends struct {
 	until map[*resident]time.Time
 	first time.Time // the earliest of until; zero if there is none
 }
 
-func (p *paused) add(s *resident, until time.Time) {
+func (p *pausedAppends) add(s *resident, until time.Time) {
 	if p.until == nil {
 		p.until = map[*resident]time.Time{}
 	}
@@ -29,7 +29,7 @@ func (p *paused) add(s *resident, until time.Time) {
 }
 
 // due removes and returns the sessions whose pause is over.
-func (p *paused) due(now time.Time) (due []*resident) {
+func (p *pausedAppends) due(now time.Time) (due []*resident) {
 	if p.first.IsZero() || now.Before(p.first) {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (a *appender) pause(s *resident, why *refusal) {
 	a.paused.add(s, until)
 	if l.refusals == refusalsLogged {
 		a.logger.Error().Err(why.err).Str("session", s.token).Stringer("event", why.event.ID).Uint64("event_seq", l.seq).
-			Msg("append refused again and again although the event log ends where it was expected to")
+			Msg("append refused repeatedly although the event log ends where it was expected to")
 	}
 }
 

@@ -36,11 +36,11 @@ type coverage struct {
 	since  time.Time      // when the last write was taken, or the session changed first without one
 }
 
-// folded notes that an input changed the state. now is when it was taken. It reports
+// noteFold notes that an input changed the state. now is when it was taken. It reports
 // whether the snapshot covered the state before.
-func (s *resident) folded(in *inputs.Input, now time.Time) (first bool) {
+func (s *resident) noteFold(in *inputs.Input, now time.Time) (first bool) {
 	s.touched, s.at = now, in.At
-	return s.snapshot.changed(in.Seq, now)
+	return s.snapshot.change(in.Seq, now)
 }
 
 // lostInputs reports whether the input of an event in its event log is missing: those up to
@@ -49,8 +49,8 @@ func (s *resident) lostInputs(pos uint64) bool {
 	return len(s.log.ahead) > 0 && s.log.ahead[0].Seq < pos
 }
 
-// timed notes how an input moved the time of the session. now is when it was taken.
-func (s *resident) timed(in *inputs.Input, was events.Time, now time.Time) {
+// advanceTime notes how an input moved the time of the session. now is when it was taken.
+func (s *resident) advanceTime(in *inputs.Input, was events.Time, now time.Time) {
 	moved := s.known.Add(time.Duration(s.state.Life.Time-was) * time.Millisecond)
 	if in.Kind != inputs.Clock || moved.After(now) {
 		moved = now
@@ -58,9 +58,9 @@ func (s *resident) timed(in *inputs.Input, was events.Time, now time.Time) {
 	s.known = moved
 }
 
-// changed notes that the state differs from the snapshot since the input stored
+// change notes that the state differs from the snapshot since the input stored
 // at seq. It reports whether the state did not differ before.
-func (c *coverage) changed(seq uint64, now time.Time) (first bool) {
+func (c *coverage) change(seq uint64, now time.Time) (first bool) {
 	if first = c.first == 0; first {
 		c.first, c.since = seq, now
 	}
@@ -70,8 +70,8 @@ func (c *coverage) changed(seq uint64, now time.Time) (first bool) {
 	return first
 }
 
-// covered notes that the snapshot that was taken last is stored.
-func (c *coverage) covered(rev, n uint64) {
+// advance notes that the snapshot that was taken last is stored.
+func (c *coverage) advance(rev, n uint64) {
 	c.rev, c.n = rev, n
 	c.first, c.second = c.second, 0
 }

@@ -19,9 +19,9 @@ const (
 	logInterval    = 30 * time.Second
 )
 
-// failing is the failures of a partition since it last made progress. It is
+// failureRun is the failures of a partition since it last made progress. It is
 // never changed once it is in a status.
-type failing struct {
+type failureRun struct {
 	row        int
 	err        error     // of the last
 	checkpoint uint64    // at the last
@@ -29,7 +29,7 @@ type failing struct {
 }
 
 // progressed reports whether the present run has made progress.
-func (f *failing) progressed(checkpoint uint64, now time.Time) bool {
+func (f *failureRun) progressed(checkpoint uint64, now time.Time) bool {
 	return checkpoint > f.checkpoint || !f.began.IsZero() && now.Sub(f.began) >= restartCalm
 }
 
@@ -45,7 +45,7 @@ func (s *status) runs(now time.Time) {
 // failed notes that a run of the partition ended with an error. It returns the
 // number of failures in a row.
 func (s *status) failed(err error, now time.Time) int {
-	next := failing{row: 1, err: err, checkpoint: s.checkpoint.Load()}
+	next := failureRun{row: 1, err: err, checkpoint: s.checkpoint.Load()}
 	if f := s.failing.Load(); f != nil && !f.progressed(next.checkpoint, now) {
 		next.row = f.row + 1
 	}

@@ -61,7 +61,7 @@ func TestFailingPartition(t *testing.T) {
 		if err := w.Problem(); !errors.Is(err, errUnreadable) || !strings.Contains(err.Error(), "partition 5 failed") {
 			t.Errorf("got problem %v, want the partition and %v", err, errUnreadable)
 		}
-		if got := strings.Count(out.String(), "partition starts again"); got < 10 || got > 22 {
+		if got := strings.Count(out.String(), "partition failed; starting it again"); got < 10 || got > 22 {
 			t.Errorf("got %d lines in the log, want at most one in half a minute:\n%s", got, out)
 		}
 		log.heals.Store(true)

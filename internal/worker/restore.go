@@ -198,7 +198,7 @@ func (r *restorer) fit(ctx context.Context, s *resident, h *head) error {
 		l.id = covered // its events have expired
 	}
 	if !l.found.id.After(covered) {
-		l.found = found{}
+		l.found = foundEvent{}
 	}
 	if l.epoch != r.epoch || l.seq != s.log.seq || len(behind) > 0 {
 		l.acked = time.Now()
@@ -239,7 +239,7 @@ func (r *restorer) behind(ctx context.Context, l *eventLog, h *head) (ids []even
 			return nil, nil // they have expired
 		}
 		r.status.damaged.Add(1)
-		r.sampled.Error().Str("session", r.token).Stringer("event", h.last.ID).Stringer("want", l.id).Msg("the event log lost events of a session")
+		r.sampled.Error().Str("session", r.token).Stringer("event", h.last.ID).Stringer("want", l.id).Msg("event log lost events of a session")
 		return nil, &unlikeError{fmt.Sprintf("event %s is missing", l.id)}
 	}
 	begins := l.id == (events.ID{})
@@ -326,7 +326,7 @@ func (m *matching) fold(ctx context.Context, in *inputs.Input) (err error) {
 	}
 	out := session.Fold(nil, s.state, sessionInput(in, m.rules.Before(in.Seq).Rules, &m.reader))
 	s.at = in.At
-	s.snapshot.changed(in.Seq, s.touched)
+	s.snapshot.change(in.Seq, s.touched)
 	return m.takeAll(out, in.Trace())
 }
 
@@ -344,27 +344,22 @@ func (m *matching) takeAll(out []events.Event, trace map[string]string) error {
 }
 
 // recover closes what is open where the input of the next stored event is known to be lost:
-// the session's inputs before seq were folded, and none gave it. What is stored of lost inputs
-// ends with the events, or where another owner began to close.
+// the session's inputs before seq were folded, and none gave it.
 func (m *matching) recover(ctx context.Context, seq uint64) error {
 	if len(m.stored) == 0 || m.stored[0].Seq >= seq {
 		return nil
 	}
 	s, id := m.session, m.stored[0]
-	lost, err := m.lost(ctx, id)
+	n, err := m.lostEvents(ctx)
 	if err != nil {
 		return err
 	}
-	if !lost || s == m.memory || id.Seq <= s.state.N {
+	if n == 0 || s == m.memory || id.Seq <= s.state.N {
 		return m.unlike(id)
-	}
-	n := slices.IndexFunc(m.stored, func(id events.ID) bool { return id.N == recoveredFrom })
-	if n < 0 {
-		n = len(m.stored)
 	}
 	end := m.stored[n-1]
 	if m.stored = m.stored[n:]; len(m.stored) == 0 {
-		m.log.found = found{} // it is of a lost input
+		m.log.found = foundEvent{} // it is of a lost input
 	}
 	open, err := m.openAt(ctx, end)
 	if err != nil {
@@ -376,6 +371,20 @@ func (m *matching) recover(ctx context.Context, seq uint64) error {
 		return err
 	}
 	return m.takeAll(out, nil)
+}
+
+// lostEvents returns how many of the next stored events are of lost inputs. These end where
+// another owner closed what they left open, or went on with an input that is there.
+func (m *matching) lostEvents(ctx context.Context) (n int, err error) {
+	for ; n < len(m.stored) && m.stored[n].N != recoveredFrom; n++ {
+		if n > 0 && m.stored[n].Seq == m.stored[n-1].Seq {
+			continue
+		}
+		if lost, err := m.lost(ctx, m.stored[n]); err != nil || !lost {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 // pastRules returns all changes of settings that are in the log.
@@ -403,7 +412,7 @@ func (r *restorer) giveUp(ctx context.Context, stored *broker.Snapshot, h *head,
 	if err != nil {
 		s = r.empty(stored)
 	}
-	r.sampled.Warn().Str("session", r.token).Str("why", why.why).Msg("session begun afresh; nothing is open")
+	r.sampled.Warn().Str("session", r.token).Str("why", why.why).Msg("no state of the session fits its event log; session restarted, since nothing is open")
 	if _, err := r.beginAfresh(ctx, s, max(h.last.ID.Seq, s.state.N), open); err != nil {
 		return nil, err
 	}
@@ -428,7 +437,7 @@ func (r *restorer) beginAfresh(ctx context.Context, s *resident, n uint64, open 
 		name = r.token
 	}
 	s.at = time.Time{} // when the input was stored whose number it has is not known
-	s.snapshot.changed(min(r.checkpoint, r.pos-1), s.touched)
+	s.snapshot.change(min(r.checkpoint, r.pos-1), s.touched)
 	next := events.ID{Seq: n, N: recoveredFrom}
 	return session.Recover(nil, s.state, session.Recovery{Session: name, Next: next, Open: open, Rules: rules.Before(n + 1).Rules}), nil
 }
@@ -469,6 +478,6 @@ func (r *restorer) hold(ctx context.Context, held *heldError) error {
 	if a := r.log.PublishWait(ctx, pub); a.Err != nil {
 		return fmt.Errorf("worker: session %q: holding it: %w", r.token, a.Err)
 	}
-	r.sampled.Error().Str("session", r.token).Str("why", held.reason).Msg("snapshot lost and not to be made again; the session is held until `streamer recover --yes` closes its open calls")
+	r.sampled.Error().Str("session", r.token).Str("why", held.reason).Msg("snapshot lost and cannot be rebuilt; session held until `streamer recover --yes` closes its open calls")
 	return held
 }

@@ -56,20 +56,32 @@ func (d directory) run(opts Options, do func(h *fixture, w *Worker)) {
 	})
 }
 
-// inputs returns the directory of the input stream.
-func (d directory) inputs() string {
-	return filepath.Join(d.dir, "jetstream", "jetstream", "STREAMER", "streams", "LLM")
+// stream returns the directory of a stream.
+func (d directory) stream(name string) string {
+	return filepath.Join(d.dir, "jetstream", "jetstream", "STREAMER", "streams", name)
+}
+
+// saved copies the files of a stream, and returns a function that restores them.
+func (d directory) saved(stream string) (restore func()) {
+	d.t.Helper()
+	saved, dir := d.t.TempDir(), d.stream(stream)
+	if err := os.CopyFS(saved, os.DirFS(dir)); err != nil {
+		d.t.Fatal(err)
+	}
+	return func() {
+		d.t.Helper()
+		if err := errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(saved))); err != nil {
+			d.t.Fatal(err)
+		}
+	}
 }
 
 // rewind calls do, and then restores the files of the input stream from before.
 func (d directory) rewind(do func()) {
 	d.t.Helper()
-	saved := d.t.TempDir()
-	err := os.CopyFS(saved, os.DirFS(d.inputs()))
+	restore := d.saved("LLM")
 	do()
-	if err := errors.Join(err, os.RemoveAll(d.inputs()), os.CopyFS(d.inputs(), os.DirFS(saved))); err != nil {
-		d.t.Fatal(err)
-	}
+	restore()
 }
 
 // loss is a directory whose input log lost its end: the calls of two sessions are open, and
@@ -79,7 +91,7 @@ func loss(t *testing.T) (d directory, last uint64) {
 	d = directory{t, t.TempDir()}
 	d.run(Options{}, func(h *fixture, _ *Worker) {
 		h.publish("before", "delta", fmt.Sprintf(callDelta, 1, 1))
-		h.wait("before", ofType(events.ToolCallArgsComplete))
+		h.wait("before", ofType(events.MessageFinished)) // by a flush
 	})
 	d.rewind(func() {
 		d.run(Options{}, func(h *fixture, _ *Worker) {
@@ -174,7 +186,7 @@ func TestStoppedAfterLoss(t *testing.T) {
 		if _, end, err := h.broker.EventBounds(t.Context()); err != nil || end != heads {
 			t.Fatalf("the event log ends at %d, %v, want %d as before", end, err, heads)
 		}
-		known := append(taken.evidence(), rewind.EventEvidence(&taken.newest))
+		known := append(taken.evidence(), rewind.EventEvidence(&taken.recent.Top))
 		if _, err := rewind.Repair(t.Context(), h.broker, 0, known, false); err != nil {
 			t.Fatal(err)
 		}
@@ -184,5 +196,77 @@ func TestStoppedAfterLoss(t *testing.T) {
 		}
 		h.until(w, "the partition is not stopped", func(s Stats) bool { return len(s.Carried) == 1 && !s.Carried[0].Stopped })
 		after(t, h, w, last)
+	})
+}
+
+// TestLossOnTheWay checks that an owner that takes a partition over closes a call of which an
+// input was lost on the way, though the session has a snapshot, nothing tells it apart by what
+// is open, and no input of the session follows.
+func TestLossOnTheWay(t *testing.T) {
+	d := directory{t, t.TempDir()}
+	fragment := func(h *fixture, text string) {
+		h.publish("cut", "delta", `{"id":"m1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,`+text+`}]}}]}`)
+	}
+	d.run(Options{}, func(h *fixture, _ *Worker) {
+		fragment(h, `"id":"call_1","function":{"name":"f","arguments":"["}`)
+		h.wait("cut", ofType(events.ToolCallArgsDelta))
+	})
+	snapshots, checkpoints := d.saved("KV_STREAMER_SNAPSHOT"), d.saved("KV_STREAMER_CHECKPOINT")
+	d.rewind(func() {
+		d.run(Options{}, func(h *fixture, _ *Worker) {
+			h.n = 1 // the server knows the message id of the first
+			fragment(h, `"function":{"arguments":"1"}`)
+			h.wait("cut", func(e events.Record) bool { return e.Type == events.ToolCallArgsDelta && e.ID.Seq > 2 })
+		})
+	})
+	snapshots()
+	checkpoints()
+	d.run(Options{PadInputs: true}, func(h *fixture, w *Worker) {
+		// Before a timeout, which would load the session too.
+		if e := h.await("cut", 30*time.Second, ofType(events.ToolCallResult)); !strings.Contains(string(e.Data), `"code":"lost"`) {
+			t.Errorf("the call is closed by %s, want it closed as lost", e.Data)
+		}
+	})
+}
+
+// TestLossOfTwoOwners checks that, where an owner went on behind events of lost inputs that
+// leave nothing open, another owner finds where these end.
+func TestLossOfTwoOwners(t *testing.T) {
+	d := directory{t, t.TempDir()}
+	d.run(Options{}, func(*fixture, *Worker) {})
+	d.rewind(func() {
+		d.run(Options{}, func(h *fixture, _ *Worker) {
+			h.publish("orphan", "result", fmt.Sprintf(result, 1))
+			h.wait("orphan", ofType(events.OrphanResult))
+		})
+		d.open(func(h *fixture) {
+			deletion := &broker.Pub{Subject: "$KV.STREAMER_SNAPSHOT.0.orphan", Header: nats.Header{"KV-Operation": {"DEL"}}}
+			if a := h.broker.PublishWait(t.Context(), deletion); a.Err != nil {
+				t.Fatal(a.Err)
+			}
+		})
+	})
+	d.open(func(h *fixture) {
+		// Neither writes a snapshot, so that the second folds what the first folded.
+		opts := Options{PadInputs: true, SnapshotEvery: 10 * time.Millisecond, DurableAfter: time.Hour}
+		h.work(opts)
+		h.publish("orphan", "delta", fmt.Sprintf(callDelta, 1, 1))
+		h.wait("orphan", ofType(events.ToolCallArgsComplete))
+		opts.Nonce = "second"
+		second := &Worker{Log: h.broker, Options: opts, Logger: zerolog.Nop()}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); _ = second.Run(ctx, []int{0}) }()
+		h.settled(second)
+		last := h.publish("orphan", "result", fmt.Sprintf(result, 1))
+		h.until(second, "the result is folded", func(s Stats) bool { return len(s.Carried) == 1 && s.Carried[0].Next > last })
+		if e := h.wait("orphan", ofType(events.ToolCallResult)); !strings.Contains(string(e.Data), `"status":"completed"`) {
+			t.Errorf("the call is closed by %s", e.Data)
+		}
+		cancel()
+		<-done
+		if s := second.Stats(); s.Diverged > 0 || s.Forged > 0 {
+			t.Errorf("the second owner: got %+v, want the events of the first", s)
+		}
 	})
 }

@@ -40,7 +40,7 @@ func (w *Worker) runPartition(ctx context.Context, p int) error {
 	err = d.loop(ctx.Done(), reader.batches, read)
 	end()
 	if ctx.Err() != nil {
-		d.settle(working)
+		d.shutDown(working)
 		return ctx.Err()
 	}
 	return err
@@ -70,24 +70,24 @@ func (d *driver) loop(stop <-chan struct{}, batches <-chan batch, read <-chan er
 		case err := <-read:
 			return err
 		case b := <-inputs:
-			if event, err = d.most(b); err != nil {
+			if event, err = d.stepMost(b); err != nil {
 				return err
 			}
 		case event = <-d.acks:
 		case event = <-d.done:
 		case now := <-timer.C:
-			event = ring(now)
+			event = timerDue(now)
 		case now := <-ticks.C:
 			event = tick(now)
 		case <-looks.C:
-			event = look{}
+			event = checkHeld{}
 		case <-list.C:
 			event = relist{}
 		}
 		if err := d.step(event); err != nil {
 			return err
 		}
-		if err := d.landed(); err != nil {
+		if err := d.takeAcks(); err != nil {
 			return err
 		}
 	}
@@ -97,8 +97,8 @@ func (d *driver) loop(stop <-chan struct{}, batches <-chan batch, read <-chan er
 // stores these while the next are folded.
 const inputsAtOnce = 8
 
-// most passes a batch to the partition, except for the last inputs, which it returns.
-func (d *driver) most(b batch) (rest batch, err error) {
+// stepMost passes a batch to the partition, except for the last inputs, which it returns.
+func (d *driver) stepMost(b batch) (rest batch, err error) {
 	for len(b.inputs) > inputsAtOnce && err == nil {
 		part := b
 		part.inputs, part.done = b.inputs[:inputsAtOnce], nil
@@ -113,8 +113,8 @@ func (d *driver) most(b batch) (rest batch, err error) {
 // anything else.
 const outcomesAtOnce = 64
 
-// landed takes the outcomes of publishes that wait.
-func (d *driver) landed() error {
+// takeAcks takes the outcomes of publishes that wait.
+func (d *driver) takeAcks() error {
 	for range outcomesAtOnce {
 		select {
 		case a := <-d.acks:

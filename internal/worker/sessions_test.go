@@ -118,7 +118,7 @@ func TestHeldIsNotLive(t *testing.T) {
 		o.rest(t)
 		m.first = uint64(len(m.inputs) + 1)
 		delete(m.snapshots, "a")
-		m.log = append(m.log, stored{token: "a", id: events.ID{Seq: seq, N: 99}, kind: events.ToolCallStart, call: "none", body: []byte("{}"), at: m.now})
+		m.log = append(m.log, modelEvent{token: "a", id: events.ID{Seq: seq, N: 99}, kind: events.ToolCallStart, call: "none", body: []byte("{}"), at: m.now})
 		m.append("a", inputs.Result, fmt.Appendf(nil, result, 1))
 		o.take(t)
 		o.settle(t)

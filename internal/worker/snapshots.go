@@ -93,7 +93,7 @@ func (w *snapshotWriter) tick(late bool, now time.Time) {
 				w.send(write)
 			}
 		case w.keep == 0 || now.Sub(write.acked) >= w.keep:
-			w.covered(write)
+			w.finish(write)
 		}
 		return write.session.snapshot.write != write
 	})
@@ -130,7 +130,7 @@ func (w *snapshotWriter) take(s *resident, now time.Time) {
 	w.changed.add(s)
 	data, err := w.encoder.Encode(s.state)
 	if err != nil {
-		w.logger.Error().Err(err).Str("session", s.token).Msg("snapshot cannot be written")
+		w.logger.Error().Err(err).Str("session", s.token).Msg("cannot write snapshot")
 		return
 	}
 	write := &snapshotWrite{session: s, began: now, n: s.state.N, head: point{l.seq, l.id}, data: data}
@@ -145,8 +145,8 @@ func (w *snapshotWriter) take(s *resident, now time.Time) {
 	w.taken = append(w.taken, write)
 }
 
-// reached notes that an event of a session was stored.
-func (w *snapshotWriter) reached(s *resident, head point, now time.Time) {
+// headStored notes that an event of a session was stored.
+func (w *snapshotWriter) headStored(s *resident, head point, now time.Time) {
 	if write := s.snapshot.write; write != nil && write.head.ID == head.ID {
 		write.head, write.durable = head, now.Add(w.keep)
 	}
@@ -183,21 +183,21 @@ func (w *snapshotWriter) release(write *snapshotWrite) {
 	write.data = nil
 }
 
-// covered ends a write that must be on the disk. Where the connection was lost meanwhile the
+// finish ends a write that must be on the disk. Where the connection was lost meanwhile the
 // server may have lost it, and the session is saved again.
-func (w *snapshotWriter) covered(write *snapshotWrite) {
+func (w *snapshotWriter) finish(write *snapshotWrite) {
 	w.end(write)
 	if c := &write.session.snapshot; write.pub.Epoch == w.checked.epoch {
-		c.covered(write.rev, write.n)
+		c.advance(write.rev, write.n)
 	} else {
 		c.second = 0
 	}
 }
 
-// acked takes the outcome of storing a snapshot or a piece of it. Where it was refused, another
+// writeDone takes the outcome of storing a snapshot or a piece of it. Where it was refused, another
 // worker stored one, or a try of this one whose acknowledgement was lost: the session has to
 // be loaded again.
-func (w *snapshotWriter) acked(write *snapshotWrite, a broker.Ack) (refused bool, err error) {
+func (w *snapshotWriter) writeDone(write *snapshotWrite, a broker.Ack) (refused bool, err error) {
 	s := write.session
 	switch {
 	case s.gone || s.snapshot.write != write:

@@ -83,7 +83,7 @@ func TestRepeatedRefusals(t *testing.T) {
 	}
 	cancel()
 	<-done
-	if got := strings.Count(said.String(), "append refused again and again"); got != 1 {
+	if got := strings.Count(said.String(), "append refused repeatedly"); got != 1 {
 		t.Errorf("got %d lines about it, want one:\n%s", got, said)
 	}
 }

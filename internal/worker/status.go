@@ -75,9 +75,9 @@ type status struct {
 	// end. beat is when the owner last updated the status.
 	since, beat atomic.Int64
 
-	stopped atomic.Pointer[problem] // why it cannot go on
-	held    atomic.Pointer[problem] // why sessions of it are held
-	failing atomic.Pointer[failing] // its failures in a row
+	stopped atomic.Pointer[problem]    // why it cannot go on
+	held    atomic.Pointer[problem]    // why sessions of it are held
+	failing atomic.Pointer[failureRun] // its failures in a row
 	losses  losses
 }
 
@@ -170,8 +170,8 @@ func (s *status) behind(now time.Time) time.Duration {
 	return max(0, now.Sub(time.UnixMilli(at)))
 }
 
-// stored counts an event that this worker stored.
-func (s *status) stored(o *outgoing) {
+// count counts an event that this worker stored.
+func (s *status) count(o *outgoing) {
 	s.appended.Add(1)
 	switch o.Type {
 	case events.ToolCallStart:

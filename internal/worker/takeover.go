@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"streamer/internal/broker"
 	"streamer/internal/broker/eventlog"
-	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/session"
 )
@@ -28,7 +28,7 @@ type takeover struct {
 	rules      session.RulesLog
 	snapshots  listing
 	open       map[string]eventlog.Opened
-	newest     events.Record // event
+	recent     eventlog.Recent // events since the checkpoint
 	epoch      uint64
 }
 
@@ -52,13 +52,26 @@ func (w *Worker) takeOver(ctx context.Context, q *partition) (*takeover, error) 
 	return t, err
 }
 
-// takenOver begins with what was read.
-func (q *partition) takenOver(t *takeover) {
+// begin begins with what was read.
+func (q *partition) begin(t *takeover) {
 	q.checkpoint.stored, q.checkpoint.rev, q.rules = t.checkpoint, t.rev, t.rules
 	q.reading.pos, q.reading.last = t.checkpoint.Seq, t.checkpoint.Read
-	q.checked.epoch, q.appender.newest = t.epoch, t.newest
-	q.listed(&t.snapshots)
+	q.checked.epoch, q.appender.newest = t.epoch, t.recent.Top
+	q.useListing(&t.snapshots)
 	q.loadOpen(t)
+	q.loadAhead(t)
+}
+
+// loadAhead loads the sessions that have events of inputs behind the checkpoint. Where these
+// were lost, nothing else loads the session before they have expired, and then it is not known
+// what became of them.
+func (q *partition) loadAhead(t *takeover) {
+	for _, token := range slices.Sorted(maps.Keys(t.recent.Last)) { // a schedule must be repeatable
+		if t.recent.Last[token].Seq >= t.checkpoint.Seq && !q.held.has(token) {
+			q.table.add(token)
+			q.load(token)
+		}
+	}
 }
 
 // loadOpen loads the sessions of which the event log and the snapshot do not have the
@@ -72,7 +85,7 @@ func (q *partition) loadOpen(t *takeover) {
 			q.load(s.token)
 		}
 	}
-	for token := range t.open {
+	for _, token := range slices.Sorted(maps.Keys(t.open)) {
 		q.table.add(token)
 		q.load(token)
 	}
@@ -98,7 +111,7 @@ func (t *takeover) readCheckpoint(ctx context.Context) (err error) {
 	if lost || t.checkpoint.Seq == 0 {
 		if lost || first > 1 {
 			t.reports.status.damaged.Add(1)
-			t.reports.logger.Error().Uint64("seq", first).Msg("the checkpoint is missing or damaged; folding from the first input in the log")
+			t.reports.logger.Error().Uint64("seq", first).Msg("checkpoint missing or damaged; folding from the first input in the log")
 		}
 		return t.beginCheckpoint(ctx, first)
 	}
@@ -225,5 +238,6 @@ func (w *Worker) readOpen(ctx context.Context) (openOf, error) {
 func (w *Worker) tookOver() {
 	if w.takeovers.Add(-1) == 0 {
 		w.opened.forget()
+		w.recent.forget()
 	}
 }

@@ -10,14 +10,14 @@ import (
 
 // timers are when sessions are due for a clock input, resident or not.
 type timers struct {
-	at    map[string]events.Time // by token: the one that holds, as clock.local
-	queue timerQueue             // may have some that hold no more
-	asked map[string]asked       // by token
-	left  map[string]left        // by token
+	at       map[string]events.Time  // by token: the one that holds, as clock.local
+	queue    timerQueue              // may have some that hold no more
+	requests map[string]clockRequest // by token
+	evicted  map[string]evictedTime  // by token
 }
 
 func newTimers() timers {
-	return timers{at: map[string]events.Time{}, asked: map[string]asked{}, left: map[string]left{}}
+	return timers{at: map[string]events.Time{}, requests: map[string]clockRequest{}, evicted: map[string]evictedTime{}}
 }
 
 type timer struct {
@@ -66,8 +66,8 @@ func (t *timers) compact() {
 // clear removes the timer of a session that is due for nothing.
 func (t *timers) clear(token string) {
 	delete(t.at, token)
-	delete(t.asked, token)
-	delete(t.left, token)
+	delete(t.requests, token)
+	delete(t.evicted, token)
 }
 
 // has reports whether a session has a timer.
@@ -78,9 +78,9 @@ func (t *timers) suspend(token string) { delete(t.at, token) }
 
 // again returns when a timer may be asked for again, 0 if it was not asked for.
 func (t *timers) again(token string, due session.Timer) events.Time {
-	was, ok := t.asked[token]
+	was, ok := t.requests[token]
 	if ok && was.timer != due {
-		delete(t.asked, token)
+		delete(t.requests, token)
 		return 0
 	}
 	return was.again
@@ -113,10 +113,10 @@ func (q *timerQueue) Pop() any {
 	return last
 }
 
-// asked is a clock input that was appended for a timer that still holds. It
+// clockRequest is a clock input that was appended for a timer that still holds. It
 // outlives the session's stay in memory: a second clock input needs another
 // message id than the first, or the server takes it for a retry.
-type asked struct {
+type clockRequest struct {
 	timer session.Timer
 	tries int
 	again events.Time // when it may be asked for again, as clock.local
@@ -124,9 +124,9 @@ type asked struct {
 	seq   uint64      // of that clock input, 0 until it is acknowledged
 }
 
-// left is resident.known of a session that was evicted after input n, for as long as it
+// evictedTime is resident.known of a session that was evicted after input n, for as long as it
 // has a timer.
-type left struct {
+type evictedTime struct {
 	n     uint64
 	known time.Time
 }
@@ -135,20 +135,20 @@ type left struct {
 // is under way, or stored at or behind pos. What was stored in another epoch may be
 // lost.
 func (t *timers) unread(token string, epoch, pos uint64) bool {
-	a, ok := t.asked[token]
+	a, ok := t.requests[token]
 	return ok && a.epoch == epoch && (a.seq == 0 || a.seq >= pos)
 }
 
-// stored notes the outcome of publishing the clock input of a try: its sequence, or
+// acknowledge notes the outcome of publishing the clock input of a try: its sequence, or
 // 0 where it was not stored. It reports whether that was the last try.
-func (t *timers) stored(token string, due session.Timer, try int, seq uint64) bool {
-	a, ok := t.asked[token]
+func (t *timers) acknowledge(token string, due session.Timer, try int, seq uint64) bool {
+	a, ok := t.requests[token]
 	if !ok || a.timer != due || a.tries != try {
 		return false
 	}
 	if a.seq = seq; seq == 0 {
 		a.epoch = 0
 	}
-	t.asked[token] = a
+	t.requests[token] = a
 	return true
 }

@@ -29,8 +29,8 @@ func TestTimersFollowRules(t *testing.T) {
 	c.set("later", now+events.Time(old.RunIdle))
 	c.set("soon", now+1)
 	c.rulesChanged(&old, now, now.Std())
-	c.listed(&listed{"listed", snapshot.Header{Timer: now + events.Time(old.RunIdle), At: now.Std(), Time: now}}, now.Std())
-	c.listed(&listed{"call", snapshot.Header{Timer: now + events.Time(time.Hour.Milliseconds()), At: now.Std(), Time: now, Open: 1}}, now.Std())
+	c.scheduleStored(&listedSession{"listed", snapshot.Header{Timer: now + events.Time(old.RunIdle), At: now.Std(), Time: now}}, now.Std())
+	c.scheduleStored(&listedSession{"call", snapshot.Header{Timer: now + events.Time(time.Hour.Milliseconds()), At: now.Std(), Time: now, Open: 1}}, now.Std())
 	for token, want := range map[string]events.Time{"later": now + silence, "soon": now + 1, "listed": now + silence, "call": now + events.Time(time.Hour.Milliseconds())} {
 		if got := c.at[token]; got != want {
 			t.Errorf("%s: got a timer at %d, want %d", token, got, want)

@@ -87,7 +87,7 @@ func TestTimerPutOffWhileBehind(t *testing.T) {
 	}{{"behind", false, 0}, {"caught up", true, 1}} {
 		d.clock.set("a", 1)
 		d.reading.caughtUp = step.caughtUp
-		h.step(d, ring(due.At.Std().Add(time.Millisecond)))
+		h.step(d, timerDue(due.At.Std().Add(time.Millisecond)))
 		if got := d.status.asked.Load(); got != step.asked {
 			t.Errorf("%s: asked for %d clock inputs, want %d", step.what, got, step.asked)
 		}

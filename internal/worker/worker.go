@@ -196,7 +196,7 @@ func (w *Worker) keep(ctx context.Context, p int) {
 			if time.Since(logged) >= logInterval {
 				logged = time.Now()
 				w.Logger.Warn().Err(err).Int("partition", p).Int("in_a_row", row).Uint64("seq", st.next.Load()).
-					Dur("pause", pause).Msg("partition starts again")
+					Dur("pause", pause).Msg("partition failed; starting it again")
 			}
 		}
 		select {

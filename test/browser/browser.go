@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"streamer/test/output"
+	"streamer/test/testkit"
 
 	"github.com/chromedp/chromedp"
 )
@@ -38,7 +38,7 @@ func Start(t *testing.T, options ...chromedp.ExecAllocatorOption) context.Contex
 		}
 		t.Skip(what)
 	}
-	var log output.Tail
+	var log testkit.Tail
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the log of the browser:\n%s", &log)

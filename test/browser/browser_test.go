@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"streamer/test/output"
+	"streamer/test/testkit"
 
 	"github.com/chromedp/chromedp"
 )
@@ -19,7 +19,7 @@ func TestSilentBrowser(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho began >&2\nexec sleep 1000\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	var log output.Tail
+	var log testkit.Tail
 	_, stop, err := start(t.Context(), program, 500*time.Millisecond, []chromedp.ExecAllocatorOption{chromedp.CombinedOutput(&log)})
 	stop()
 	if err == nil || !strings.Contains(err.Error(), "not open after 500ms") {

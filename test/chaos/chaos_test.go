@@ -16,6 +16,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/worker"
+	"streamer/test/testkit"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -24,9 +25,7 @@ import (
 // TestChaos checks that the event log is the fold of the inputs although faults of
 // servers, streamers and the network are injected.
 func TestChaos(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a cluster of processes takes a minute")
-	}
+	testkit.Campaign(t)
 	d, seed := settings(t)
 	t.Logf("STREAMER_CHAOS=%v STREAMER_SEED=%d", d, seed)
 	logs := logDir(t)
@@ -110,9 +109,7 @@ func TestChaos(t *testing.T) {
 // TestControl checks that the checks find faults: on the same cluster, two workers
 // append events without conditions.
 func TestControl(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a cluster of processes takes some seconds")
-	}
+	testkit.Campaign(t)
 	logs := logDir(t)
 	c := newCluster(t, build(t, "").server, logs, [size]string{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -20,6 +20,7 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/worker"
+	"streamer/test/local"
 )
 
 // settleTime is the maximum time until all inputs are folded and all calls are
@@ -34,7 +35,7 @@ func awaitSettled(t *testing.T, f *faultInjector, b *app.Broker, op *operator) a
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), settleTime)
 	defer cancel()
-	for _, wrong := range []func(context.Context, *app.Broker) ([]string, error){open, unread} {
+	for _, wrong := range []func(context.Context, *app.Broker) ([]string, error){open, local.Unread} {
 		waitFor(t, ctx, b, func() ([]string, error) {
 			list, err := wrong(ctx, b)
 			if len(list) > 0 {
@@ -188,21 +189,6 @@ func eachEvent(ctx context.Context, b *app.Broker, fn func(s events.Record, e *e
 	})
 }
 
-// unread lists the partitions whose checkpoint is not after the last input.
-func unread(ctx context.Context, b *app.Broker) (list []string, err error) {
-	_, last, err := b.InputBounds(ctx)
-	for p := range b.Partitions() {
-		m, _, err := b.LoadCheckpoint(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		if m.Seq <= last {
-			list = append(list, fmt.Sprintf("the checkpoint of partition %d is at %d of %d", p, m.Seq, last))
-		}
-	}
-	return list, err
-}
-
 // tally is the result of count.
 type tally struct {
 	events, sessions           int
@@ -345,7 +331,7 @@ func logged(t *testing.T, p *process, excuses []string) report {
 			r.excused[line.Message]++
 		case line.Level == "error":
 			r.wrong = append(r.wrong, p.name+": "+lines.Text())
-		case line.Message == "partition starts again":
+		case line.Message == "partition failed; starting it again":
 			r.again[line.Error]++
 		case line.Message == "message that streamer did not write ignored":
 			r.ignored++

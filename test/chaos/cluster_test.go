@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +12,7 @@ import (
 	"time"
 
 	deploy "streamer/deploy/nats"
-	"streamer/test/link"
+	"streamer/test/testkit"
 
 	"github.com/nats-io/nats.go"
 )
@@ -24,10 +22,10 @@ const size = 3 // servers, and streamers
 // cluster is three servers. Their connections to each other go through links.
 type cluster struct {
 	servers [size]*process
-	addrs   [size]string           // for clients
-	dirs    [size]string           // of the streams
-	bounded bool                   // each directory is a file system of its own
-	routes  [size][size]*link.Link // from one server to another; nil to itself
+	addrs   [size]string              // for clients
+	dirs    [size]string              // of the streams
+	bounded bool                      // each directory is a file system of its own
+	routes  [size][size]*testkit.Link // from one server to another; nil to itself
 }
 
 // config is the configuration of a server. Servers and clients must not bypass the
@@ -73,7 +71,7 @@ func store(dir, account string) string { return filepath.Join(dir, "jetstream", 
 
 // newCluster starts the servers.
 func newCluster(t *testing.T, binary, logs string, skews [size]string) *cluster {
-	ports := freePorts(t, 2*size)
+	ports := testkit.FreePorts(t, 2*size)
 	c := &cluster{bounded: true}
 	dir := t.TempDir()
 	for i := range size {
@@ -86,7 +84,7 @@ func newCluster(t *testing.T, binary, logs string, skews [size]string) *cluster 
 				routes = append(routes, "nats://"+ports[size+i])
 				continue
 			}
-			c.routes[i][j] = link.New(t, ports[size+j])
+			c.routes[i][j] = testkit.NewLink(t, ports[size+j])
 			routes = append(routes, "nats://"+c.routes[i][j].Addr())
 		}
 		file := filepath.Join(dir, fmt.Sprintf("n%d.conf", i))
@@ -156,21 +154,4 @@ func (c *cluster) leader(nc *nats.Conn, stream string) int {
 		return 0
 	}
 	return i
-}
-
-// freePorts returns addresses on which no process listens. The ports are below those
-// that systems assign to connections: a process that starts again would find its port
-// taken by one of another test.
-func freePorts(t *testing.T, n int) (addrs []string) {
-	for try := 0; len(addrs) < n; try++ { // all ports are open at once, so that they differ
-		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
-		switch {
-		case err == nil:
-			defer ln.Close()
-			addrs = append(addrs, ln.Addr().String())
-		case try == 1000:
-			t.Fatal(err)
-		}
-	}
-	return addrs
 }

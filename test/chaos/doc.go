@@ -11,7 +11,8 @@
 //   - The event log is byte for byte the fold of the input log, except for
 //     sessions that lost inputs.
 //
-// `go test ./test/chaos` runs for 20 seconds. The environment changes that:
+// `STREAMER_CAMPAIGNS=1 go test ./test/chaos` runs for 20 seconds. The environment
+// changes that:
 //   - STREAMER_CHAOS=5m sets the duration.
 //   - STREAMER_SEED=n repeats the faults and inputs of a run. The state of the
 //     processes at the time of each fault differs.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"streamer/test/link"
+	"streamer/test/testkit"
 )
 
 // partitions is small, so that each partition has several sessions.
@@ -18,18 +18,18 @@ const partitions = 6
 // fleet is the streamers. Each has its own links to every server.
 type fleet struct {
 	workers [size]*process
-	http    [size]string           // address of the HTTP API of each streamer
-	links   [size][size]*link.Link // from a worker to a server
+	http    [size]string              // address of the HTTP API of each streamer
+	links   [size][size]*testkit.Link // from a worker to a server
 }
 
 // newFleet starts the streamers.
 func newFleet(t *testing.T, binary, logs string, c *cluster, seed uint64, skews [size]string) *fleet {
 	f := new(fleet)
-	ports := freePorts(t, size)
+	ports := testkit.FreePorts(t, size)
 	for i := range size {
 		var urls []string
 		for j := range size {
-			f.links[i][j] = link.New(t, c.addrs[j])
+			f.links[i][j] = testkit.NewLink(t, c.addrs[j])
 			urls = append(urls, "nats://"+ownUser+f.links[i][j].Addr())
 		}
 		name := fmt.Sprintf("streamer-%d", i)

@@ -18,6 +18,8 @@ import (
 	"streamer/internal/app"
 	"streamer/internal/audit"
 	"streamer/internal/broker"
+	"streamer/test/local"
+	"streamer/test/testkit"
 )
 
 // TestFullDisk fills the disk of a process with the embedded server several times.
@@ -25,9 +27,7 @@ import (
 // has free space again, the process continues without a restart. In the end every
 // acknowledged input is in the log once, and the events are the fold of the inputs.
 func TestFullDisk(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a process and its full disk take half a minute")
-	}
+	testkit.Campaign(t)
 	s := newSingle(t, 0)
 	posts := s.post(t, 3)
 	for range 2 {
@@ -55,9 +55,6 @@ func TestFullDisk(t *testing.T) {
 // limit that it set at the start, and it refuses inputs with the reason. When the
 // disk has free space, the process accepts inputs again without a restart.
 func TestStoreLimit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a process and its full disk take half a minute")
-	}
 	s := newSingle(t, 4<<20)
 	posts := s.post(t, 3)
 	posts.await(t, http.StatusAccepted)
@@ -80,7 +77,7 @@ type single struct {
 // process.
 func newSingle(t *testing.T, bytes int64) *single {
 	t.Helper()
-	ports := freePorts(t, 2)
+	ports := testkit.FreePorts(t, 2)
 	s := &single{dir: filepath.Join(t.TempDir(), "disk"), http: ports[0]}
 	if !smallDisk(t, s.dir) {
 		t.Skip("mounting a file system needs the permissions of root")
@@ -239,7 +236,7 @@ func (s *single) check(t *testing.T, acked []string) {
 	}
 	defer b.Close()
 	var r audit.Report
-	waitFor(t, ctx, b, func() ([]string, error) { return unread(ctx, b) })
+	waitFor(t, ctx, b, func() ([]string, error) { return local.Unread(ctx, b) })
 	waitFor(t, ctx, b, func() (list []string, err error) {
 		r, err = audit.Verification{Log: b}.Run(ctx)
 		for _, d := range r.Differences {

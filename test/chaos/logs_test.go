@@ -12,15 +12,13 @@ func (f *faultInjector) excuses() (list []string) {
 	if f.damaged || f.forged || len(f.lost) > 0 { // events whose inputs are lost may have no snapshot
 		list = append(list,
 			"snapshot damaged; folding the session again from its inputs",
-			"snapshot damaged; writing it again from memory",
-			"the checkpoint is missing or damaged; folding from the first input in the log",
-			"the snapshot is older than what was folded; folding the inputs since again")
+			"checkpoint missing or damaged; folding from the first input in the log")
 	}
 	if f.forged {
 		list = append(list, "forged message in the event log skipped")
 	}
 	if len(f.lost) > 0 {
-		list = append(list, "snapshot lost and not to be made again; the session is held until `streamer recover --yes` closes its open calls", worker.ErrRewound.Error())
+		list = append(list, "snapshot lost and cannot be rebuilt; session held until `streamer recover --yes` closes its open calls", worker.ErrRewound.Error())
 	}
 	return list
 }

@@ -8,6 +8,5 @@
 //
 // The checks read the event log directly and share no code with the program.
 //
-// `go test ./test/damage` takes about two minutes. With `-short` it runs some of
-// the damages.
+// Without STREAMER_CAMPAIGNS=1 it runs some of the damages.
 package damage

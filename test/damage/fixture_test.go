@@ -44,13 +44,13 @@ func newFixture(t *testing.T, blocks bool) *fixture {
 		t.Fatal(err)
 	}
 	if n := len(openCallsIn(f.events)); n != open(f.all) {
-		t.Fatalf("%d calls are open in the scenario, want %d\n%s", n, open(f.all), in.log.text())
+		t.Fatalf("%d calls are open in the scenario, want %d\n%s", n, open(f.all), in.Log.String())
 	}
 	in.copyTo(f.clean)
-	in.end(syscall.SIGKILL)
+	in.End(syscall.SIGKILL)
 	end := launch(t, f.clean)
 	end.settled(end.connect())
-	end.end(syscall.SIGTERM)
+	end.End(syscall.SIGTERM)
 	return f
 }
 
@@ -73,7 +73,7 @@ func (in *instance) publishAll(all []conversation, which func(*conversation) []i
 	}
 	for range all {
 		if err := <-errs; err != nil {
-			in.t.Errorf("%v\n%s", err, in.log.text())
+			in.t.Errorf("%v\n%s", err, in.Log.String())
 		}
 	}
 }
@@ -134,9 +134,9 @@ func (in *instance) uncovered(js jetstream.JetStream) (list []string) {
 // copyTo copies the data directory while the process is paused.
 func (in *instance) copyTo(dir string) {
 	in.t.Helper()
-	in.signal(syscall.SIGSTOP)
+	in.Signal(syscall.SIGSTOP)
 	err := os.CopyFS(dir, os.DirFS(in.dir))
-	in.signal(syscall.SIGCONT)
+	in.Signal(syscall.SIGCONT)
 	if err != nil {
 		in.t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"streamer/test/testkit"
 )
 
 // answer is a response of the HTTP API. status is 0 if there was no response.
@@ -44,10 +46,15 @@ func respond(req *http.Request) answer {
 	return answer{r.StatusCode, body}
 }
 
+// retryInterval is the time between two tries to publish or to connect.
+const retryInterval = 100 * time.Millisecond
+
 // publish posts an input until the answer is 202. It retries only after 503 and a
 // failed connection.
 func (in *instance) publish(session string, i input) error {
-	for end := time.Now().Add(waitTime); ; {
+	limit, tick := time.After(testkit.Within), time.NewTicker(retryInterval)
+	defer tick.Stop()
+	for {
 		req, err := http.NewRequestWithContext(in.t.Context(), http.MethodPost, in.page+"/v1/sessions/"+url.PathEscape(session)+"/"+i.kind, strings.NewReader(i.body))
 		if err != nil {
 			return err
@@ -57,10 +64,15 @@ func (in *instance) publish(session string, i input) error {
 		if a.status == http.StatusAccepted {
 			return nil
 		}
-		if a.status != 0 && a.status != http.StatusServiceUnavailable || time.Now().After(end) || !in.runs() {
-			return fmt.Errorf("input %s of session %s: got answer %v, want 202", i.key, session, a)
+		wrong := fmt.Errorf("input %s of session %s: got answer %v, want 202", i.key, session, a)
+		if a.status != 0 && a.status != http.StatusServiceUnavailable || !in.Running() {
+			return wrong
 		}
-		time.Sleep(pollInterval)
+		select {
+		case <-tick.C:
+		case <-limit:
+			return wrong
+		}
 	}
 }
 

@@ -49,10 +49,10 @@ func newMatrixFixtures(t *testing.T) map[string]*fixture {
 	wait := func(what string, wrong func() []string) { waitFor(t, in, what, wrong) }
 	after.events = in.waitEvents(js, "events", wait, func(log []event) []string { return unfolded(log, after.all) })
 	uncovered := strings.Join(in.uncovered(js), "\n")
-	in.end(syscall.SIGKILL)
+	in.End(syscall.SIGKILL)
 	for i := range after.all {
 		if c := &after.all[i]; len(c.behind) > 0 && !strings.Contains(uncovered, "session "+c.session+":") {
-			t.Fatalf("session %s was saved before the process was killed\n%s", c.session, in.log.text())
+			t.Fatalf("session %s was saved before the process was killed\n%s", c.session, in.Log.String())
 		}
 	}
 	for _, c := range after.all {

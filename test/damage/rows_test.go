@@ -23,7 +23,7 @@ type row struct {
 	lost    scope  // sessions whose events from before the damage may be missing
 	differ  scope  // sessions that `streamer verify` may report
 	blocks  bool   // needs streams with two blocks
-	short   bool   // runs with -short too
+	short   bool   // runs outside of campaigns too
 }
 
 // rows returns the table.
@@ -74,7 +74,7 @@ func rows() []row {
 }
 
 // shorter is the log message about an input log that was rewound.
-const shorter = "the input log came back shorter"
+const shorter = "input log was truncated below inputs already folded"
 
 func eitherEnd() []stop { return []stop{killed, cleanly} }
 

@@ -68,14 +68,14 @@ func (u *run) start() bool {
 	case !refused && (u.row.refused == "" || u.row.running != nil && !u.broken):
 		return true
 	case !refused:
-		u.t.Errorf("the process started, want a refusal with %q\n%s", u.row.refused, u.in.log.text())
+		u.t.Errorf("the process started, want a refusal with %q\n%s", u.row.refused, u.in.Log.String())
 	case u.row.refused == "":
-		u.t.Errorf("the start was refused\n%s", u.in.log.text())
+		u.t.Errorf("the start was refused\n%s", u.in.Log.String())
 	default:
-		if text := u.in.log.text(); !strings.Contains(text, u.row.refused) || strings.Contains(text, "panic") {
+		if text := u.in.Log.String(); !strings.Contains(text, u.row.refused) || strings.Contains(text, "panic") {
 			u.t.Errorf("the refusal does not contain %q:\n%s", u.row.refused, text)
 		}
-		if code := u.in.cmd.ProcessState.ExitCode(); code != 1 {
+		if code := u.in.ExitCode(); code != 1 {
 			u.t.Errorf("the refusal has exit status %d, want 1", code)
 		}
 	}
@@ -174,7 +174,7 @@ func (u *run) recover() {
 	u.t.Helper()
 	defer func() { u.recovered = time.Now() }()
 	if !u.row.recover {
-		u.t.Errorf("`streamer recover` is needed: %s\n%s", u.in.ready(), u.in.log.text())
+		u.t.Errorf("`streamer recover` is needed: %s\n%s", u.in.ready(), u.in.Log.String())
 	}
 	if status, text := command(u.t, u.dir, "recover"); status != 1 || !strings.Contains(text, "--yes") {
 		u.t.Errorf("streamer recover: exit status %d\n%s", status, text)
@@ -225,7 +225,7 @@ func (u *run) check(log []event) {
 			u.t.Errorf("lost: %.200s", e.line)
 		}
 	}
-	text := u.in.log.text()
+	text := u.in.Log.String()
 	for _, bad := range []string{"panic", "fatal error", "goroutine "} {
 		if strings.Contains(text, bad) {
 			u.t.Errorf("the log of the process has %q\n%s", bad, text)
@@ -239,9 +239,9 @@ func (u *run) check(log []event) {
 // end stops the process cleanly.
 func (u *run) end() {
 	u.t.Helper()
-	u.in.end(syscall.SIGTERM)
-	if code := u.in.cmd.ProcessState.ExitCode(); code != 0 {
-		u.t.Errorf("exit status %d after SIGTERM\n%s", code, u.in.log.text())
+	u.in.End(syscall.SIGTERM)
+	if code := u.in.ExitCode(); code != 0 {
+		u.t.Errorf("exit status %d after SIGTERM\n%s", code, u.in.Log.String())
 	}
 }
 

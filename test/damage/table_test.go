@@ -7,19 +7,27 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"streamer/test/testkit"
 )
 
-// TestDamage tests every row of the table.
+// TestDamage tests every row of the table in a campaign, otherwise some.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	plain, blocks := newFixture(t, false), (*fixture)(nil)
-	if !testing.Short() {
+	if testkit.Campaigns() {
 		blocks = newFixture(t, true)
+	}
+	for name, do := range lostSnapshots() {
+		t.Run("open calls without snapshots/"+name, func(t *testing.T) {
+			t.Parallel()
+			plain.countedOpen(t, do)
+		})
 	}
 	table := rows()
 	for i := range table {
 		r := &table[i]
-		if testing.Short() && !r.short {
+		if !testkit.Campaigns() && !r.short {
 			continue
 		}
 		f := plain

@@ -14,6 +14,7 @@ import (
 	"streamer/internal/app"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
+	"streamer/test/testkit"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -47,8 +48,8 @@ var errFound = errors.New("found")
 // TestSettingsBeforeInputs: a process with new streams accepts no input before its
 // settings are in force.
 func TestSettingsBeforeInputs(t *testing.T) {
-	dir, port := t.TempDir(), freePort(t)
-	start(t, "serve", "--data-dir", dir, "--nats-listen", port, "--http-listen", "127.0.0.1:0", "--result-timeout", "1h")
+	dir, port := t.TempDir(), testkit.FreePort(t)
+	testkit.Start(t, "serve", "--data-dir", dir, "--nats-listen", port, "--http-listen", "127.0.0.1:0", "--result-timeout", "1h")
 	nc, err := nats.Connect("nats://"+port, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(0, 0))
 	if err != nil {
 		t.Fatal(err)
@@ -83,9 +84,9 @@ func TestSettingsBeforeInputs(t *testing.T) {
 // counts, although its deadline passed meanwhile.
 func TestDeadlineAfterOutage(t *testing.T) {
 	const calls = 10
-	dir, port := t.TempDir(), freePort(t)
-	run := func() *process {
-		return start(t, "serve", "--data-dir", dir, "--nats-listen", port, "--http-listen", "127.0.0.1:0",
+	dir, port := t.TempDir(), testkit.FreePort(t)
+	run := func() *testkit.Process {
+		return testkit.Start(t, "serve", "--data-dir", dir, "--nats-listen", port, "--http-listen", "127.0.0.1:0",
 			"--partitions", "4", "--result-timeout", "800ms", "--save-every", "10ms", "--log-level", "warn")
 	}
 	p := run()
@@ -110,7 +111,7 @@ func TestDeadlineAfterOutage(t *testing.T) {
 			deadline = e.Deadline.Std()
 		}
 	}
-	p.kill()
+	p.Kill()
 	for i := range calls { // sent until they are stored, as tools do
 		all.Go(func() { publish(i, "result", `{"tool_call_id":"call_1","content":"ok"}`) })
 	}
@@ -119,7 +120,7 @@ func TestDeadlineAfterOutage(t *testing.T) {
 	all.Wait()
 	for i := range calls {
 		if e := eventOf(t, b, fmt.Sprintf("s%d", i), events.ToolCallResult); e.Status != events.Completed {
-			t.Errorf("session s%d: the call is %s, want completed\n%s", i, e.Status, p.log)
+			t.Errorf("session s%d: the call is %s, want completed\n%s", i, e.Status, p.Log.String())
 		}
 	}
 }

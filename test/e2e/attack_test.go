@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 	"streamer/test/local"
+	"streamer/test/testkit"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -83,16 +85,17 @@ func (a *attacked) result(id string) (e events.Event) {
 // every stream has a message.
 func (a *attacked) stored() (list []string) {
 	a.t.Helper()
-	waitFor(a.t, nil, func() (empty []string, err error) {
+	testkit.Until(a.t, "a message in every stream", func() error {
+		var empty []string
 		list = nil
 		for _, name := range []string{"LLM", "TOOLCALLS", "STREAMER_BLOBS", "KV_STREAMER_SNAPSHOT", "KV_STREAMER_CHECKPOINT", "KV_STREAMER_MEMBER"} {
 			s, err := a.own.Stream(a.t.Context(), name)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			info, err := s.Info(a.t.Context(), jetstream.WithSubjectFilter(">"))
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if len(info.State.Subjects) == 0 {
 				empty = append(empty, "nothing in "+name)
@@ -104,7 +107,7 @@ func (a *attacked) stored() (list []string) {
 				list = append(list, subject)
 			}
 		}
-		return empty, nil
+		return testkit.Check(empty, nil)
 	})
 	return list
 }
@@ -148,11 +151,11 @@ func TestAttackedSession(t *testing.T) {
 func TestAttackedInOneAccount(t *testing.T) {
 	a := openAttacked(t, true)
 	a.forge()
-	waitFor(t, nil, func() (missing []string, err error) {
+	testkit.Until(t, "foreign messages", func() error {
 		if a.Broker.Counts().Foreign == 0 {
-			missing = append(missing, "no foreign message was found")
+			return errors.New("none was found")
 		}
-		return missing, nil
+		return nil
 	})
 	r, err := audit.Verification{Log: a.Broker}.Run(t.Context())
 	if err != nil || len(r.Differences) == 0 {

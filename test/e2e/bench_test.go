@@ -15,6 +15,7 @@ import (
 	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/lifecycle"
+	"streamer/test/testkit"
 
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
@@ -105,9 +106,7 @@ func watch(ctx context.Context, url string, got chan<- time.Duration) {
 
 // TestBench checks that a small run prints one JSON object with every measurement.
 func TestBench(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
+	testkit.Campaign(t)
 	args := []string{"bench", "--sessions", "100", "--inputs", "2000", "--call", "20", "--rounds", "1", "--open", "100", "--duration", "1s", "--instances", "2", "--rows", "once", "--row-inputs", "1000", "--json"}
 	out, errs, status := execute(t, "", args...)
 	if status != 0 {

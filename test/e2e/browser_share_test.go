@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"streamer/test/local"
+	"streamer/test/testkit"
 
 	"github.com/chromedp/chromedp"
 )
@@ -84,7 +85,7 @@ func openStreams(t *testing.T, home string) string {
 // resumes it after a restart of the server.
 func browserEventSource(t *testing.T, web context.Context) {
 	c := local.Config(t.TempDir())
-	c.HTTPListen = freePort(t)
+	c.HTTPListen = testkit.FreePort(t)
 	s, stop := local.Serve(t, c)
 	p := openTab(t, web, "light")
 	p.open(s.Page(), "source")

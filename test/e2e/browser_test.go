@@ -20,6 +20,7 @@ import (
 
 	"streamer/test/browser"
 	"streamer/test/local"
+	"streamer/test/testkit"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -27,18 +28,19 @@ import (
 )
 
 // TestBrowser checks how a page keeps its connection in a real browser: with other
-// pages, and while the server is away.
+// pages, and while the server is away. Outside of campaigns the server is killed only.
 func TestBrowser(t *testing.T) {
 	web := chromium(t)
-	for _, c := range []struct {
+	all := []struct {
 		name string
 		test func(t *testing.T, web context.Context)
 	}{
+		{"killed server", browserKilled},
 		{"pages share a stream", browserShares},
 		{"EventSource", browserEventSource},
 		{"restart", browserResumes},
-		{"killed server", browserKilled},
-	} {
+	}
+	for _, c := range all[:testkit.Of(1, len(all))] {
 		t.Run(c.name, func(t *testing.T) { c.test(t, web) })
 	}
 }
@@ -104,7 +106,7 @@ func pageConsole(t *testing.T, web context.Context, home string) {
 // twice.
 func browserResumes(t *testing.T, web context.Context) {
 	c := local.Config(t.TempDir())
-	c.HTTPListen = freePort(t) // the same after the restart
+	c.HTTPListen = testkit.FreePort(t) // the same after the restart
 	s, stop := local.Serve(t, c)
 	p := openTab(t, web, "light")
 	p.open(s.Page(), "resumes")

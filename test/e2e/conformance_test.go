@@ -18,6 +18,7 @@ import (
 	"streamer/internal/app"
 	"streamer/internal/events"
 	"streamer/internal/session"
+	"streamer/test/testkit"
 )
 
 // TestQuirks: the quirk streams in the repository give exactly what is expected,
@@ -64,7 +65,7 @@ func TestCuts(t *testing.T) {
 	t.Run("corpora", func(t *testing.T) { dirs = append(dirs, corpora(t)...) })
 	for _, dir := range dirs {
 		for i, r := range recordings(t, dir) {
-			if raceFlag == "-race=true" && i%3 > 0 {
+			if !testkit.Campaigns() && i%8 > 0 || testkit.Race && i%3 > 0 {
 				continue // nothing here is concurrent
 			}
 			t.Run(filepath.Base(dir)+"/"+filepath.Base(r.file), func(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,22 +27,12 @@ import (
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/natsserver"
+	"streamer/test/local"
+	"streamer/test/testkit"
 )
 
-// process is a process that a test kills.
-type process struct {
-	cmd *exec.Cmd
-	log *bytes.Buffer
-}
-
-// start runs the program until the test ends or kill is called.
-func start(t *testing.T, args ...string) *process {
-	t.Helper()
-	return run(t, exec.Command(os.Getenv(programEnv), args...))
-}
-
 // startGreedy runs a worker that carries all partitions.
-func startGreedy(t *testing.T, s settings) *process {
+func startGreedy(t *testing.T, s settings) *testkit.Process {
 	t.Helper()
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -51,29 +40,11 @@ func startGreedy(t *testing.T, s settings) *process {
 	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), greedyEnv+"="+string(text))
-	return run(t, cmd)
+	return testkit.StartCommand(t, cmd)
 }
 
-func run(t *testing.T, cmd *exec.Cmd) *process {
-	t.Helper()
-	p := &process{cmd: cmd, log: new(bytes.Buffer)}
-	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.kill)
-	return p
-}
-
-func (p *process) kill() {
-	if p.cmd.ProcessState == nil {
-		_ = p.cmd.Process.Signal(syscall.SIGCONT)
-		_ = p.cmd.Process.Kill()
-		_ = p.cmd.Wait()
-	}
-}
-
-// crashes returns how many processes a crash test kills: n, or STREAMER_CRASHES.
+// crashes returns how many processes a crash test kills: STREAMER_CRASHES, or n in a
+// campaign, otherwise two.
 func crashes(t *testing.T, n int) int {
 	if s := os.Getenv("STREAMER_CRASHES"); s != "" {
 		v, err := strconv.Atoi(s)
@@ -82,7 +53,7 @@ func crashes(t *testing.T, n int) int {
 		}
 		return v
 	}
-	return n
+	return testkit.Of(2, n)
 }
 
 // schedule returns the random numbers of a test. STREAMER_SEED repeats a schedule.
@@ -112,10 +83,10 @@ func random(rnd *rand.Rand, url string) settings {
 // gives.
 func TestCrashEmbedded(t *testing.T) {
 	rnd := schedule(t)
-	dir, port := t.TempDir(), freePort(t)
-	next := func() *process {
+	dir, port := t.TempDir(), testkit.FreePort(t)
+	next := func() *testkit.Process {
 		s := random(rnd, "")
-		return start(t, s.flags("--data-dir", dir, "--nats-listen", port)...)
+		return testkit.Start(t, s.flags("--data-dir", dir, "--nats-listen", port)...)
 	}
 	p := next()
 	b := reach(t, ownURL(t, dir))
@@ -123,28 +94,31 @@ func TestCrashEmbedded(t *testing.T) {
 	done := publishAll(t, b, rnd.Uint64())
 	for range crashes(t, 8) {
 		time.Sleep(time.Duration(50+rnd.IntN(600)) * time.Millisecond) // a random moment is the point
-		p.kill()
+		p.Kill()
 		p = next()
 	}
 	<-done
-	settled(t, b, p.log)
+	settled(t, b, &p.Log)
 }
 
 // TestCrashTwoWorkers: two processes with different settings carry the same
 // partitions of one log. One after the other is killed, or stopped and continued.
-func TestCrashTwoWorkers(t *testing.T) { crashWorkers(t, startGreedy, 2) }
+func TestCrashTwoWorkers(t *testing.T) {
+	testkit.Campaign(t)
+	crashWorkers(t, startGreedy, 2)
+}
 
 // TestCrashShared: three processes share the partitions and take over from each
 // other.
 func TestCrashShared(t *testing.T) {
-	crashWorkers(t, func(t *testing.T, s settings) *process { return start(t, s.flags()...) }, 3)
+	crashWorkers(t, func(t *testing.T, s settings) *testkit.Process { return testkit.Start(t, s.flags()...) }, 3)
 }
 
-func crashWorkers(t *testing.T, start func(*testing.T, settings) *process, n int) {
+func crashWorkers(t *testing.T, begin func(*testing.T, settings) *testkit.Process, n int) {
 	rnd := schedule(t)
 	b, url := server(t, broker.Options{})
-	next := func() *process { return start(t, random(rnd, url)) }
-	var owners []*process
+	next := func() *testkit.Process { return begin(t, random(rnd, url)) }
+	var owners []*testkit.Process
 	for range n {
 		owners = append(owners, next())
 	}
@@ -154,21 +128,22 @@ func crashWorkers(t *testing.T, start func(*testing.T, settings) *process, n int
 		time.Sleep(time.Duration(50+rnd.IntN(400)) * time.Millisecond)
 		p := owners[i%n]
 		if rnd.IntN(3) == 0 {
-			_ = p.cmd.Process.Signal(syscall.SIGSTOP)
+			p.Signal(syscall.SIGSTOP)
 			time.Sleep(time.Duration(rnd.IntN(300)) * time.Millisecond)
-			_ = p.cmd.Process.Signal(syscall.SIGCONT)
+			p.Signal(syscall.SIGCONT)
 			continue
 		}
-		p.kill()
+		p.Kill()
 		owners[i%n] = next()
 	}
 	<-done
-	settled(t, b, owners[0].log)
+	settled(t, b, &owners[0].Log)
 }
 
 // TestCrashControl is the control: two workers without conditions damage the event
 // log, and the check notices it.
 func TestCrashControl(t *testing.T) {
+	testkit.Campaign(t)
 	rnd := schedule(t)
 	b, url := server(t, broker.Options{})
 	for range 2 {
@@ -179,7 +154,7 @@ func TestCrashControl(t *testing.T) {
 	awaitRules(t, b)
 	<-publishAll(t, b, rnd.Uint64())
 	// A call may stay open here: its start can follow its result in the log.
-	waitFor(t, nil, func() ([]string, error) { return unread(t.Context(), b) })
+	testkit.Until(t, "the inputs are read", func() error { return testkit.Check(local.Unread(t.Context(), b)) })
 	r, err := audit.Verification{Log: b}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +167,7 @@ func TestCrashControl(t *testing.T) {
 // server runs an embedded server without a worker.
 func server(t *testing.T, opts broker.Options) (*app.Broker, string) {
 	opts.Partitions = crashPartitions
-	o := app.BrokerOptions{Options: opts, Config: natsserver.Config{DataDir: t.TempDir(), Listen: freePort(t)}}
+	o := app.BrokerOptions{Options: opts, Config: natsserver.Config{DataDir: t.TempDir(), Listen: testkit.FreePort(t)}}
 	b, err := app.OpenBroker(t.Context(), o.Embedding())
 	if err == nil {
 		err = b.Admit()
@@ -209,15 +184,16 @@ const urlFile = "nats-url"
 
 // ownURL waits for the URL that a process writes to its data directory.
 func ownURL(t *testing.T, dir string) string {
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		text, err := os.ReadFile(filepath.Join(dir, urlFile))
-		if err == nil && bytes.HasSuffix(text, []byte("\n")) {
-			return strings.TrimSpace(string(text))
+	t.Helper()
+	var text []byte
+	testkit.Until(t, "the URL in the data directory", func() (err error) {
+		text, err = os.ReadFile(filepath.Join(dir, urlFile))
+		if err == nil && !bytes.HasSuffix(text, []byte("\n")) {
+			err = errors.New("the file is not complete")
 		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+		return err
+	})
+	return strings.TrimSpace(string(text))
 }
 
 // reach connects to streams with crashPartitions partitions.
@@ -342,17 +318,20 @@ func repeated() []string {
 
 // settled waits until every call is closed and the event log is what a fold of the
 // inputs gives.
-func settled(t *testing.T, b *app.Broker, log *bytes.Buffer) {
+func settled(t *testing.T, b *app.Broker, log *testkit.Tail) {
 	t.Helper()
-	waitFor(t, log, func() ([]string, error) { return openItems(t.Context(), b) })
+	testkit.Until(t, "calls and runs are closed", func() error {
+		return testkit.Check(openItems(t.Context(), b))
+	}, log)
 	var r audit.Report
-	waitFor(t, log, func() (open []string, err error) {
+	testkit.Until(t, "the event log is the fold of the inputs", func() (err error) {
+		var wrong []string
 		r, err = audit.Verification{Log: b}.Run(t.Context())
 		for _, d := range r.Differences {
-			open = append(open, d.String())
+			wrong = append(wrong, d.String())
 		}
-		return open, err
-	})
+		return testkit.Check(wrong, err)
+	}, log)
 	t.Logf("%d inputs, %d sessions, %d events", r.Inputs, r.Sessions, r.Events)
 	timeouts := 0
 	schema := eventstest.ReadSchema(t)
@@ -370,28 +349,6 @@ func settled(t *testing.T, b *app.Broker, log *bytes.Buffer) {
 	}
 	if r.Sessions < 70 || r.Events < 500 {
 		t.Errorf("got %d sessions and %d events, want all streams", r.Sessions, r.Events)
-	}
-}
-
-// patience bounds how long the logs may take to be right.
-const patience = 60 * time.Second
-
-// waitFor waits until wrong returns nothing.
-func waitFor(t *testing.T, log *bytes.Buffer, wrong func() ([]string, error)) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		list, err := wrong()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(list) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("got %d faults, want none: %s\n%v", len(list), strings.Join(list[:min(5, len(list))], "\n"), log)
-		}
-		time.Sleep(50 * time.Millisecond) // between polls
 	}
 }
 
@@ -423,28 +380,4 @@ func openItems(ctx context.Context, b *app.Broker) ([]string, error) {
 		open = append(open, k)
 	}
 	return open, err
-}
-
-// unread returns the partitions whose checkpoint is not after the last input.
-func unread(ctx context.Context, b *app.Broker) (behind []string, err error) {
-	_, last, err := b.InputBounds(ctx)
-	for p := range b.Partitions() {
-		m, _, err := b.LoadCheckpoint(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		if m.Seq <= last {
-			behind = append(behind, fmt.Sprintf("partition %d is at %d of %d", p, m.Seq, last))
-		}
-	}
-	return behind, err
-}
-
-func freePort(t *testing.T) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
 }

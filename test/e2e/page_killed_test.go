@@ -2,18 +2,20 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"testing"
-	"time"
+
+	"streamer/test/testkit"
 )
 
 // browserKilled kills the server while a page shows a text and calls that stream.
 // After the restart the page goes on by itself: no text is doubled, and nothing that
 // has ended is shown as going on.
 func browserKilled(t *testing.T, web context.Context) {
-	dir, address := t.TempDir(), freePort(t)
-	begin := func() *process {
-		server := start(t, "serve", "--data-dir", dir, "--http-listen", address, "--nats-listen", "127.0.0.1:0", "--partitions", "1", "--log-level", "warn")
+	dir, address := t.TempDir(), testkit.FreePort(t)
+	begin := func() *testkit.Process {
+		server := testkit.Start(t, "serve", "--data-dir", dir, "--http-listen", address, "--nats-listen", "127.0.0.1:0", "--partitions", "1", "--log-level", "warn")
 		awaitReady(t, "http://"+address+"/readyz", server)
 		return server
 	}
@@ -25,7 +27,7 @@ func browserKilled(t *testing.T, web context.Context) {
 	p.post("deltas", delta(`{"tool_calls":[{"index":1,"id":"call_b","function":{"name":"ends_too","arguments":"{}"}}]}`))
 	p.card("ends_too", "building_args", "")
 
-	server.kill()
+	server.Kill()
 	p.wait("the page to be stale", `document.querySelector("#main").dataset.stale === "true"`)
 	begin()
 	p.post("deltas", delta(`{"content":"three"}`))
@@ -49,17 +51,17 @@ func browserKilled(t *testing.T, web context.Context) {
 }
 
 // awaitReady waits until a server accepts inputs.
-func awaitReady(t *testing.T, url string, server *process) {
+func awaitReady(t *testing.T, url string, server *testkit.Process) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		resp, err := http.Get(url) //nolint:noctx // the deadline is that of the loop
+	testkit.Until(t, "the server is ready", func() error {
+		resp, err := http.Get(url) //nolint:noctx // Until bounds it
 		if err != nil {
-			continue
+			return err
 		}
 		resp.Body.Close()
-		if resp.StatusCode == http.StatusOK {
-			return
+		if resp.StatusCode != http.StatusOK {
+			return errors.New(resp.Status)
 		}
-	}
-	t.Fatalf("the server is not ready\n%s", server.log)
+		return nil
+	}, &server.Log)
 }

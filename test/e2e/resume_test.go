@@ -21,6 +21,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
+	"streamer/test/testkit"
 )
 
 // resumer is a client of a session that resumes after its last event whenever its
@@ -100,16 +101,16 @@ func (r *resumer) frames(lines *bufio.Reader) (done bool, err error) {
 // log, whenever their gateway is killed and started again.
 func TestGatewayKilledUnderClients(t *testing.T) {
 	const texts, kills = 240, 2
-	clients := 1000
-	if raceFlag == "-race=true" || testing.Short() {
+	clients := testkit.Of(50, 1000)
+	if testkit.Campaigns() && testkit.Race {
 		clients = 200 // each stream costs several times as much
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	b, url := server(t, broker.Options{})
-	addr := freePort(t)
-	gateway := func() *process {
-		return start(t, "serve", "--nats-url", url, "--partitions", strconv.Itoa(crashPartitions), "--http-listen", addr, "--texts", "every", "--log-level", "error")
+	addr := testkit.FreePort(t)
+	gateway := func() *testkit.Process {
+		return testkit.Start(t, "serve", "--nats-url", url, "--partitions", strconv.Itoa(crashPartitions), "--http-listen", addr, "--texts", "every", "--log-level", "error")
 	}
 	p := gateway()
 	all := make([]resumer, clients)
@@ -120,7 +121,7 @@ func TestGatewayKilledUnderClients(t *testing.T) {
 	for i := range texts {
 		publishText(ctx, t, b, i, strconv.Itoa(i)+" ")
 		if i%(texts/(kills+1)) == texts/(kills+1)/2 && i < kills*texts/(kills+1) {
-			p.kill()
+			p.Kill()
 			p = gateway()
 		}
 	}

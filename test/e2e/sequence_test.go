@@ -16,6 +16,7 @@ import (
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/session"
+	"streamer/test/testkit"
 )
 
 // TestSequences: the events of every available stream obey the state machine: a
@@ -73,7 +74,7 @@ func foldLines(t *testing.T, data []byte, reader *session.Reader, snapshots bool
 			}
 			bodies = append(bodies, string(body))
 		}
-		if !snapshots || (seq+uint64(len(data)))%(snapshotEvery+size>>14) > 0 {
+		if !snapshots || (seq+uint64(len(data)))%(snapshotEvery()+size>>14) > 0 {
 			return // a large state takes long to load, and changes little
 		}
 		stored, err := s.Marshal()
@@ -211,4 +212,15 @@ func leaves(e *events.Event, calls map[string]*callState) error {
 		return fmt.Errorf("run %s ends as %s with %d of its calls open", e.Run, e.Status, own)
 	}
 	return nil
+}
+
+// snapshotEvery returns the number of inputs from a snapshot of a small state to the next.
+func snapshotEvery() uint64 {
+	switch {
+	case testkit.Race:
+		return 3
+	case testkit.Campaigns():
+		return 1
+	}
+	return 5
 }

@@ -3,6 +3,7 @@ package local
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -58,4 +59,22 @@ func Serve(t *testing.T, c app.Config) (s *app.Server, stop func()) {
 		t.Fatal("serve: the server does not accept inputs")
 	}
 	return s, stop
+}
+
+// Unread lists the partitions whose checkpoint is not after the last input.
+func Unread(ctx context.Context, b *app.Broker) (behind []string, err error) {
+	_, last, err := b.InputBounds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for p := range b.Partitions() {
+		m, _, err := b.LoadCheckpoint(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if m.Seq <= last {
+			behind = append(behind, fmt.Sprintf("the checkpoint of partition %d is at %d of %d", p, m.Seq, last))
+		}
+	}
+	return behind, nil
 }

@@ -9,6 +9,7 @@ import (
 	"streamer/internal/backup"
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
+	"streamer/test/testkit"
 )
 
 // TestBackup: a backup of a cluster in use is restored in another cluster and in a
@@ -52,7 +53,7 @@ func TestBackup(t *testing.T) {
 // calls that were stored before the backup.
 func restored(t *testing.T, to app.BrokerOptions, serve func(), dir string, before int64) {
 	t.Helper()
-	until(t, "restore", func() error { // the servers of a new cluster need a moment
+	testkit.Until(t, "restore", func() error { // the servers of a new cluster need a moment
 		return backup.Restore(brokertest.Deadline(t), to.Embedding(), dir, backup.Report{})
 	})
 	serve()

@@ -12,9 +12,9 @@ import (
 	"streamer/internal/app"
 	"streamer/internal/audit"
 	"streamer/internal/broker"
-	"streamer/internal/broker/brokertest"
 	"streamer/internal/inputs"
 	"streamer/test/local"
+	"streamer/test/testkit"
 )
 
 // config returns the configuration of a process on the servers of a URL.
@@ -84,7 +84,7 @@ func start(t *testing.T, b *app.Broker) *load {
 func (l *load) await(t *testing.T, n int64) {
 	t.Helper()
 	want := l.stored.Load() + n*loadSessions
-	until(t, "calls are published", func() error {
+	testkit.Until(t, "calls are published", func() error {
 		if got := l.stored.Load(); got < want {
 			return fmt.Errorf("%d of %d calls are stored", got, want)
 		}
@@ -117,24 +117,6 @@ func publish(ctx context.Context, b *app.Broker, session string, i int) error {
 	return nil
 }
 
-// until waits until wrong returns nil.
-func until(t *testing.T, what string, wrong func() error) {
-	t.Helper()
-	limit, tick := time.After(brokertest.Within), time.NewTicker(20*time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := wrong()
-		if err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("%s: after %v: %v", what, brokertest.Within, err)
-		}
-	}
-}
-
 // results returns how many calls have a result in the event log.
 func results(ctx context.Context, b *app.Broker) (n int64, err error) {
 	err = b.Subjects(ctx, broker.StreamEvents, "toolcalls.*.event.tool_call_result", func(_ string, k int) { n += int64(k) })
@@ -144,14 +126,14 @@ func results(ctx context.Context, b *app.Broker) (n int64, err error) {
 // right waits until the event log has n results and is the fold of the inputs.
 func right(t *testing.T, b *app.Broker, n int64) {
 	t.Helper()
-	until(t, "the event log", func() error {
+	testkit.Until(t, "the event log", func() error {
 		got, err := results(t.Context(), b)
 		if err == nil && got != n {
 			err = fmt.Errorf("%d calls have a result, want %d", got, n)
 		}
 		return err
 	})
-	until(t, "verify", func() error {
+	testkit.Until(t, "verify", func() error {
 		r, err := audit.Verification{Log: b}.Run(t.Context())
 		for _, d := range r.Differences {
 			err = errors.Join(err, errors.New(d.String()))

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"streamer/test/testkit"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -86,7 +88,7 @@ func (l *load) visit(ctx context.Context, i int) error {
 }
 
 func (l *load) publish(ctx context.Context, session, kind, id, body string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, testkit.Within)
 	defer cancel()
 	m := nats.NewMsg("llm." + session + "." + kind)
 	m.Data = []byte(body)

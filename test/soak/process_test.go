@@ -6,91 +6,46 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
-	"streamer/test/output"
+	"streamer/test/testkit"
 )
 
-// build builds the program and returns its path.
-func build(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "streamer")
-	if text, err := exec.Command("go", "build", "-o", program, "streamer/cmd/streamer").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, text)
-	}
-	return program
-}
-
-// process is a process of streamer that can be killed and started again.
+// process is a process of streamer that can be ended and started again.
 type process struct {
-	t       *testing.T
-	program string
-	nats    string
-	log     output.Tail
-
-	mu   sync.Mutex
-	cmd  *exec.Cmd
-	page atomic.Pointer[string] // address of the HTTP API
+	t    *testing.T
+	nats string
+	run  atomic.Pointer[testkit.Process]
 }
 
 // startProcess starts a process and waits until it is ready.
-func startProcess(t *testing.T, program, nats string) *process {
+func startProcess(t *testing.T, nats string) *process {
 	t.Helper()
-	p := &process{t: t, program: program, nats: nats}
-	t.Cleanup(func() { p.kill(syscall.SIGKILL) })
+	p := &process{t: t, nats: nats}
 	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the process is ready", func() error { return p.ready() })
+	testkit.Until(t, "the process is ready", p.ready)
 	return p
 }
 
 // start starts the process.
 func (p *process) start() error {
-	cmd := exec.Command(p.program, "serve", "--nats-url", p.nats, "--http-listen", "127.0.0.1:0", "--log-level", "warn",
+	run := testkit.Start(p.t, "serve", "--nats-url", p.nats, "--http-listen", "127.0.0.1:0", "--log-level", "warn",
 		"--result-timeout", "2s", "--outage-grace", "1s", "--evict-after", "3s")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
+	p.run.Store(run)
+	if run.Page() == "" {
+		return fmt.Errorf("serve ended\n%s", run.Log.String())
 	}
-	cmd.Stderr = &p.log
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	p.cmd = cmd
-	p.mu.Unlock()
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return fmt.Errorf("serve: %w\n%s", err, p.log.String())
-	}
-	page := strings.TrimRight(strings.TrimSpace(strings.TrimPrefix(line, "page")), "/")
-	p.page.Store(&page)
 	return nil
 }
 
-// kill ends the process with a signal, and waits for its end.
-func (p *process) kill(sig syscall.Signal) {
-	p.mu.Lock()
-	cmd := p.cmd
-	p.mu.Unlock()
-	if cmd == nil || cmd.ProcessState != nil {
-		return
-	}
-	_ = cmd.Process.Signal(sig) // it may have ended
-	_ = cmd.Wait()
-}
-
 // url returns the address of a path of the HTTP API.
-func (p *process) url(path string) string { return *p.page.Load() + path }
+func (p *process) url(path string) string { return p.run.Load().Page() + path }
 
 func (p *process) ready() error {
 	reply, err := http.Get(p.url("/readyz"))
@@ -124,27 +79,6 @@ func (p *process) metrics() (map[string]float64, error) {
 	}
 	return all, lines.Err()
 }
-
-// until waits until wrong returns nil.
-func until(t *testing.T, what string, wrong func() error) {
-	t.Helper()
-	limit, tick := time.After(patience), time.NewTicker(100*time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := wrong()
-		if err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("%s: not after %v: %v", what, patience, err)
-		}
-	}
-}
-
-// patience bounds how long a test waits for a state.
-const patience = 2 * time.Minute
 
 // duration returns the duration of the run.
 func duration(t *testing.T) time.Duration {

@@ -43,9 +43,9 @@ func TestReadToEndDamaged(t *testing.T) {
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("Events: got %v, %v, want %v", got, err, want)
 			}
-			tops, err := b.TopEvents(brokertest.Deadline(t), time.Time{})
-			if top := tops[b.Partition("s")].ID.Seq; err != nil || top != want[1] {
-				t.Errorf("TopEvents: got event %d, %v, want %d", top, err, want[1])
+			recent, err := b.RecentEvents(brokertest.Deadline(t), time.Time{})
+			if top := recent[b.Partition("s")].Top.ID.Seq; err != nil || top != want[1] {
+				t.Errorf("RecentEvents: got event %d, %v, want %d", top, err, want[1])
 			}
 		})
 	}

@@ -27,29 +27,48 @@ func (l *Log) FirstEvent(ctx context.Context, token string) (events.Record, erro
 	}
 }
 
-// TopEvents reads the events stored since t, all if t is zero, and returns the one with
-// the highest id of each partition, with its body: an event can be stored long after its
-// input. It skips synthetic messages, which have no time.
-func (l *Log) TopEvents(ctx context.Context, t time.Time) (map[int]events.Record, error) {
-	tops := map[int]events.Record{}
+// Recent is what the events of a partition show that were stored since a time.
+type Recent struct {
+	Top  events.Record        // the event with the highest id, with its body
+	Last map[string]events.ID // by session: its highest id
+}
+
+// RecentEvents reads the events stored since t, all if t is zero, and returns what they
+// show of each partition. An event can be stored long after its input. It skips synthetic
+// messages, which have no time.
+func (l *Log) RecentEvents(ctx context.Context, t time.Time) (map[int]Recent, error) {
+	recent := map[int]Recent{}
 	err := l.since(ctx, t, func(e events.Record) {
-		if p := l.b.Partition(e.Token); e.Type != events.Synthetic && e.ID.After(tops[p].ID) {
-			tops[p] = e
+		if e.Type == events.Synthetic {
+			return
 		}
+		p := l.b.Partition(e.Token)
+		of := recent[p]
+		if of.Last == nil {
+			of.Last = map[string]events.ID{}
+		}
+		if e.ID.After(of.Last[e.Token]) {
+			of.Last[e.Token] = e.ID
+		}
+		if e.ID.After(of.Top.ID) {
+			of.Top = e
+		}
+		recent[p] = of
 	})
 	if err != nil {
-		return tops, err
+		return recent, err
 	}
-	for p, e := range tops {
-		m, err := l.b.MessageAt(ctx, broker.StreamEvents, e.Seq)
+	for p, of := range recent {
+		m, err := l.b.MessageAt(ctx, broker.StreamEvents, of.Top.Seq)
 		if err != nil {
-			return tops, err
+			return recent, err
 		}
 		if m != nil {
-			tops[p] = entryOf(m).Record
+			of.Top = entryOf(m).Record
+			recent[p] = of
 		}
 	}
-	return tops, nil
+	return recent, nil
 }
 
 // since calls fn with the events stored since t, or with all if t is zero, without

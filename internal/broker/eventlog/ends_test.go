@@ -23,9 +23,10 @@ func TestEventEnds(t *testing.T) {
 	if none, err := b.FirstEvent(brokertest.Deadline(t), "c"); err != nil || none.Seq != 0 {
 		t.Errorf("the first of c: got %+v, %v, want none", none, err)
 	}
-	tops, err := b.TopEvents(brokertest.Deadline(t), time.Now().Add(-time.Minute))
-	if err != nil || tops[b.Partition("a")].ID.Seq != 3 || tops[b.Partition("b")].ID.Seq < 2 {
-		t.Errorf("the newest: got %+v, %v, want those of inputs 3 and 2", tops, err)
+	recent, err := b.RecentEvents(brokertest.Deadline(t), time.Now().Add(-time.Minute))
+	ofA, ofB := recent[b.Partition("a")], recent[b.Partition("b")]
+	if err != nil || ofA.Top.ID.Seq != 3 || ofB.Top.ID.Seq < 2 || ofA.Last["a"].Seq != 3 || ofB.Last["b"].Seq != 2 {
+		t.Errorf("recent: got %+v, %v, want those of inputs 3 and 2", recent, err)
 	}
 	open, err := b.OpenEvents(brokertest.Deadline(t))
 	if err != nil || open["a"].Calls != 2 || open["b"].Calls != 1 || len(open) != 2 {

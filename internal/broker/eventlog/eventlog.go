@@ -38,7 +38,7 @@ type Log struct {
 
 // New returns the event log of b.
 func New(b *broker.Broker) *Log {
-	l := &Log{b: b}
+	l := &Log{b: b, sharing: sharing{of: map[historyKey]*sharedHistory{}, slots: make(chan struct{}, sharedMost)}}
 	l.watches.l = l
 	return l
 }

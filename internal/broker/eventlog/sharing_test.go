@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"streamer/internal/broker"
@@ -35,9 +36,8 @@ func TestSharedHistory(t *testing.T) {
 	again.want(1, n)
 	rest.want(11, n)
 	b.sharing.mu.Lock()
-	r := b.sharing.of[sharingKey{"s", true}]
-	if len(r.entries) != n || b.sharing.held != r.bytes || r.bytes == 0 {
-		t.Errorf("shared history: got %d entries with %d bytes, want %d with %d", len(r.entries), r.bytes, n, b.sharing.held)
+	if h := b.sharing.of[historyKey{"s", 0, b.Epoch()}]; len(h.entries) != n || len(b.sharing.slots) != 1 {
+		t.Errorf("shared histories: got %d with %d entries, want 1 with %d", len(b.sharing.slots), len(h.entries), n)
 	}
 	b.sharing.mu.Unlock()
 	grow(t, b, "s", n+1, 1, last)
@@ -54,23 +54,39 @@ func TestSharedHistory(t *testing.T) {
 	}
 	b.sharing.mu.Lock()
 	defer b.sharing.mu.Unlock()
-	if len(b.sharing.of) > 0 || b.sharing.held != 0 {
-		t.Errorf("after the tails: %d histories with %d bytes are held, want none", len(b.sharing.of), b.sharing.held)
+	if len(b.sharing.of) > 0 || len(b.sharing.slots) > 0 {
+		t.Errorf("after the tails: %d histories are kept, and %d shared, want none", len(b.sharing.of), len(b.sharing.slots))
 	}
 }
 
-// TestSharedHistoryLimit checks that a history above the limit of all is read to its
-// end by each tail.
-func TestSharedHistoryLimit(t *testing.T) {
+// TestSharedHistoryLimits checks that a history above its limit, and one above the
+// number of shared ones, is read to its end by each tail.
+func TestSharedHistoryLimits(t *testing.T) {
 	b := start(t, broker.Options{})
-	grow(t, b, "s", 1, 5, 0)
-	b.sharing.held = sharedEverHeld - 3*entryBytes
+	const n, size = 10, 900 << 10
+	body, prev := []byte(`"`+strings.Repeat("x", size)+`"`), uint64(0)
+	for i := range n {
+		e := &events.Event{Type: events.ToolCallArgsDelta, EventID: events.ID{Seq: uint64(i + 1)}, Call: "1.0"}
+		prev = must(t, b, b.EventPub("s", e, body, nil, prev))
+	}
 	_, leave := b.enter(t.Context(), "s", 0)
 	defer leave()
-	follow(t, b, "s", 0).want(1, 5)
+	follow(t, b, "s", 0).want(1, n)
+	b.sharing.mu.Lock()
+	if got, want := len(b.sharing.of[historyKey{"s", 0, b.Epoch()}].entries), sharedBytes/(size+entryBytes); got != want {
+		t.Errorf("entries within the limit: got %d, want %d", got, want)
+	}
+	b.sharing.mu.Unlock()
+
+	for range sharedMost - 1 { // one is in use
+		b.sharing.slots <- struct{}{}
+	}
+	_, leave = b.enter(t.Context(), "s", 1)
+	defer leave()
+	follow(t, b, "s", 1).want(2, n)
 	b.sharing.mu.Lock()
 	defer b.sharing.mu.Unlock()
-	if got := len(b.sharing.of[sharingKey{"s", true}].entries); got == 0 || got > 2 {
-		t.Errorf("entries within the limit: got %d, want 1 or 2", got)
+	if h := b.sharing.of[historyKey{"s", 1, b.Epoch()}]; h.stop != nil {
+		t.Error("a history is shared above the limit")
 	}
 }

@@ -67,7 +67,7 @@ func TestSilentReaders(t *testing.T) {
 		<-silent
 	}
 	untilServed(t, b)
-	const most = readers*silentMost + sharedHistory // the readers share one beginning of the history
+	const most = readers*silentMost + sharedBytes // the readers share one beginning of the history
 	if got := sent(t, server) - before; got > most {
 		t.Errorf("%d readers have %d bytes buffered, want at most %d", readers, got, most)
 	}

@@ -1,8 +1,10 @@
 package inputlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,76 +14,69 @@ import (
 
 const (
 	// catchUpFrom is the number of inputs that all partitions together must be
-	// behind for one to join the catch-up reader, estimated from the inputs
-	// waiting for that one.
+	// behind for one to join a run, estimated from the inputs waiting for that one.
 	catchUpFrom = 2_000
-	// catchUpSpan is the maximum distance between the positions of partitions that
-	// read together: the inputs that the last one lacks are read again for it.
+	// catchUpSpan is the maximum distance between the position of a member and that
+	// of the middle one: the inputs that the last one lacks are read for all.
 	catchUpSpan = 20_000
 	// progressEvery is the number of inputs of other partitions after which a
 	// member receives a position without inputs.
 	progressEvery = 5_000
-	// gatherTime is how long the reader waits for other partitions before it
-	// starts. Partitions that are taken over together join at nearly the same time.
-	gatherTime = 20 * time.Millisecond
-	// dispatchTimeout is how long it waits for members that receive nothing. Their
+	// gatherTime is how long a run waits for its members. Partitions that are taken
+	// over together join at nearly the same time.
+	gatherTime = 100 * time.Millisecond
+	// dispatchTimeout is how long a run waits for members that receive nothing. Their
 	// owners may wait for events to be stored; the others must go on.
 	dispatchTimeout = time.Second
-	// catchUpSilence is the maximum time for which it may read nothing.
-	catchUpSilence = 5 * time.Second
-	catchUpCredit  = 4 * broker.ReadCredit
-	memberParts    = 4 // capacity of a member's queue
+	catchUpCredit   = 4 * broker.ReadCredit
+	memberParts     = 4 // capacity of a member's queue
 
-	// How long a partition reads alone after a run that had too few members or was
-	// interrupted, after one that could not wait for the partition, and after one
-	// that read nothing.
-	pauseFew    = 2 * time.Second
-	pauseLate   = 5 * time.Second
+	// How long no run begins after one that ended before the stream's end, and after
+	// one that read nothing.
+	pauseShort  = 2 * time.Second
 	pauseBroken = time.Minute
 )
 
-// Errors that end the consumer of the catch-up reader.
-var (
-	errBack = errors.New("inputlog: a partition joined further back")
-	errFew  = errors.New("inputlog: too few members")
-	errDone = errors.New("inputlog: the catch-up reader is at the end")
-)
+// errEnd ends a run at the stream's end.
+var errEnd = errors.New("inputlog: a run is at the end")
 
-// catchUp is the shared catch-up reader: one consumer without a filter that reads
-// the inputs of many partitions while they are far behind. A consumer with a
-// filter looks at every message it passes, and for the server 16 of them cost
-// several times as much as one that delivers everything. At the stream's end
-// filters cost nothing: there the run ends, and each partition reads on alone. A
-// partition also reads alone after any problem, and reports what it is.
+// catchUp begins the runs of a process, one at a time. A run reads the inputs of
+// partitions that are far behind with one consumer without a filter. A consumer with
+// a filter looks at every message it passes, and for the server 16 of them cost
+// several times as much as one that delivers everything. At the stream's end filters
+// cost nothing: there the run ends, and each partition reads on alone. The run also
+// ends, and a partition reads alone, after any problem; the partition reports it.
 type catchUp struct {
-	l       *Log
-	from    uint64        // catchUpFrom
-	silence time.Duration // catchUpSilence
-	gather  time.Duration // gatherTime
-	runs    atomic.Uint64
+	l          *Log
+	partitions int
+	from       uint64        // catchUpFrom
+	gather     time.Duration // gatherTime
+	runs       atomic.Uint64
 
-	mu      sync.Mutex
-	readers int         // partitions that are read, here or alone
-	members []*member   // by partition, nil where it reads alone
-	alone   []time.Time // by partition: until when it does not join
-	joined  int         // members that are not nil
-	next    uint64      // sequence of the next input to read
-	top     uint64      // no member is further on than this or next
-	back    bool        // next was set back
-	read    broker.Witness
-	stop    context.CancelFunc
+	mu       sync.Mutex
+	readers  int       // partitions that are read, together or alone
+	gathered []*member // of the next run
+	running  bool
+	after    time.Time // no run begins before
 }
 
-// member is a partition that joined the catch-up reader.
+// member is a partition that joined a run.
 type member struct {
 	partition int
-	in        chan part     // closed where it must read on alone
-	left      chan struct{} // closed when it receives nothing more
-	sent      uint64        // next of the last part
+	next      uint64          // position of the last part
+	parts     chan part       // closed when it must read on alone
+	left      <-chan struct{} // closed when it is not read any more
+}
+
+// part is a partition's share of consecutive inputs.
+type part struct {
+	batch []broker.Message
+	next  uint64 // the partition has no other input below this
+	read  broker.Witness
 }
 
 func newCatchUp(l *Log, partitions int) *catchUp {
-	return &catchUp{l: l, from: catchUpFrom, silence: catchUpSilence, gather: gatherTime, members: make([]*member, partitions), alone: make([]time.Time, partitions)}
+	return &catchUp{l: l, partitions: partitions, from: catchUpFrom, gather: gatherTime}
 }
 
 // count adds n to the number of partitions that are read.
@@ -91,65 +86,33 @@ func (c *catchUp) count(n int) {
 	c.readers += n
 }
 
-// join adds a partition whose next input is next and which has waiting inputs at
-// the server. It returns nil if the partition should read alone: it is not far
-// behind, this process reads too few partitions for one consumer to be cheaper,
-// the other members are elsewhere in the stream, or the last run failed recently.
-func (c *catchUp) join(partition int, next, waiting uint64) *member {
-	if waiting*uint64(len(c.members)) < c.from {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.few(c.readers) || c.members[partition] != nil || time.Now().Before(c.alone[partition]):
-		return nil
-	case c.stop == nil:
-		var ctx context.Context
-		ctx, c.stop = context.WithCancel(context.Background())
-		c.next, c.top, c.back, c.read = next, next, false, broker.Witness{}
-		go c.run(ctx)
-	case c.joined == 0: // the run is ending
-		return nil
-	case next+catchUpSpan < c.next || c.next+catchUpSpan < next:
-		return nil
-	case next < c.next:
-		c.top = max(c.top, c.next)
-		c.next, c.back = next, true
-	}
-	c.top = max(c.top, next)
-	m := &member{partition: partition, in: make(chan part, memberParts), left: make(chan struct{}), sent: next}
-	c.members[partition] = m
-	c.joined++
-	return m
-}
-
 // few reports whether n consumers with filters are cheaper than one without,
 // which also reads the inputs of other partitions. By measurement, that is so
 // below a third of all partitions.
-func (c *catchUp) few(n int) bool { return n < max(2, len(c.members)/3) }
+func (c *catchUp) few(n int) bool { return n < max(2, c.partitions/3) }
 
-// leave removes a member. The partition's reader calls it once.
-func (c *catchUp) leave(m *member) {
-	close(m.left)
-	c.drop(m, 0)
-}
-
-// drop removes a member, which then reads alone for a while.
-func (c *catchUp) drop(m *member, pause time.Duration) {
+// join adds a partition to the run that is about to begin. waiting is the number of
+// its inputs at the server. join returns nil if the partition should read alone: it is
+// not far behind, this process reads too few partitions, another run has begun, or the
+// last one failed recently. The reader of the first member runs the run.
+func (c *catchUp) join(ctx context.Context, r *reader, waiting uint64) *member {
+	if waiting*uint64(c.partitions) < c.from {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.members[m.partition] != m {
-		return
+	same := func(m *member) bool { return m.partition == r.partition }
+	if c.running || c.few(c.readers) || time.Now().Before(c.after) || slices.ContainsFunc(c.gathered, same) {
+		return nil
 	}
-	c.members[m.partition] = nil
-	c.alone[m.partition] = time.Now().Add(pause)
-	if c.joined--; c.joined == 0 && c.stop != nil {
-		c.stop()
+	m := &member{partition: r.partition, next: r.next, parts: make(chan part, memberParts), left: ctx.Done()}
+	if c.gathered = append(c.gathered, m); len(c.gathered) == 1 {
+		r.runs.Go(func() { c.run(ctx) })
 	}
+	return m
 }
 
-// run reads until the stream's end, or there are few members, or a problem.
+// run gathers the members of a run and reads for them.
 func (c *catchUp) run(ctx context.Context) {
 	gather := time.NewTimer(c.gather)
 	defer gather.Stop()
@@ -158,76 +121,163 @@ func (c *catchUp) run(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	c.mu.Lock()
-	few := c.few(c.joined)
+	gathered := c.gathered
+	c.gathered, c.running = nil, true
 	c.mu.Unlock()
-	if few {
-		c.end(pauseFew)
-		return
-	}
-	c.runs.Add(1)
-	silence := time.AfterFunc(c.silence, c.stop)
-	defer silence.Stop()
-	r := broker.Reading{Stream: broker.StreamInputs, Credit: catchUpCredit, Position: c.position}
-	pause := pauseBroken // where it reads nothing at all
-	r.Deliver = func(batch []broker.Message, pending uint64) error {
-		if len(batch) > 0 {
-			silence.Reset(c.silence)
-			pause = pauseFew
-		}
-		return c.dispatch(ctx, batch, pending)
-	}
-	err := errBack
-	for errors.Is(err, errBack) {
-		err = c.l.b.Read(ctx, r, c.begin())
-	}
-	if errors.Is(err, errDone) {
-		pause = 0
-	}
-	c.end(pause)
-}
 
-// begin returns the sequence to read from.
-func (c *catchUp) begin() uint64 {
+	r, pause := newRun(c, gathered), pauseShort
+	if !c.few(r.joined) {
+		c.runs.Add(1)
+		pause = r.read(ctx)
+	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.back = false
-	return c.next
-}
-
-// end lets all members read alone, for pause at least.
-func (c *catchUp) end(pause time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for p, m := range c.members {
+	c.running, c.after = false, time.Now().Add(pause)
+	c.mu.Unlock()
+	for _, m := range r.members {
 		if m != nil {
-			close(m.in)
-			c.members[p], c.alone[p] = nil, time.Now().Add(pause)
+			close(m.parts)
 		}
 	}
-	c.joined = 0
-	c.stop()
-	c.stop = nil
 }
 
-// position ends the run where the stream no longer has the inputs to be read, or
-// has lost its end: a member that is further on would take new inputs for old
-// ones.
-func (c *catchUp) position(ctx context.Context, next uint64) error {
-	bounds, err := c.l.b.Bounds(ctx, broker.StreamInputs)
-	if err != nil {
-		return err
+// run is one consumer without a filter and the partitions that it reads for.
+type run struct {
+	c       *catchUp
+	members []*member // by partition, nil where it reads alone
+	joined  int       // members that are not nil
+	next    uint64    // sequence to read
+	top     uint64    // no member begins after it
+	created bool      // the consumer was created
+}
+
+// newRun returns the run of the members that are near each other. The others read
+// alone.
+func newRun(c *catchUp, gathered []*member) *run {
+	slices.SortFunc(gathered, func(a, b *member) int { return cmp.Compare(a.next, b.next) })
+	middle := gathered[len(gathered)/2].next
+	r := &run{c: c, members: make([]*member, c.partitions)}
+	for _, m := range gathered {
+		if m.next+catchUpSpan < middle || middle+catchUpSpan < m.next {
+			close(m.parts)
+			continue
+		}
+		if r.joined == 0 {
+			r.next = m.next
+		}
+		r.top = m.next
+		r.members[m.partition] = m
+		r.joined++
 	}
-	c.mu.Lock()
-	top, read := c.top, c.read
-	c.mu.Unlock()
-	if next < bounds.First || max(next, top) > bounds.Last+1 {
+	return r
+}
+
+// read reads until the stream's end, or there are few members, or a problem. It
+// returns how long no other run should begin.
+func (r *run) read(ctx context.Context) (pause time.Duration) {
+	first := r.next
+	err := r.c.l.b.Read(ctx, broker.Reading{
+		Stream: broker.StreamInputs, Credit: catchUpCredit, Position: r.position,
+		Deliver: func(batch []broker.Message, pending uint64) error { return r.dispatch(ctx, batch, pending) },
+		Idle:    func(context.Context) error { return broker.ErrStop }, // inputs wait and are not delivered
+	}, first)
+	switch {
+	case errors.Is(err, errEnd):
+		return 0
+	case r.next == first:
+		return pauseBroken
+	}
+	return pauseShort
+}
+
+// position ends the run where its consumer was lost, or the stream no longer has the
+// inputs to be read, or has lost its end. Each partition then checks its own position:
+// a member that is further on would take new inputs for old ones.
+func (r *run) position(ctx context.Context, next uint64) error {
+	if r.created {
 		return broker.ErrStop
 	}
-	if read.Seq == 0 {
-		return nil
+	r.created = true
+	bounds, err := r.c.l.b.Bounds(ctx, broker.StreamInputs)
+	if err == nil && (next < bounds.First || r.top > bounds.Last+1) {
+		return broker.ErrStop
 	}
-	if same, err := c.l.has(ctx, read); err != nil || !same {
-		return errors.Join(broker.ErrStop, err)
+	return err
+}
+
+// dispatch sends each member its part of a batch.
+func (r *run) dispatch(ctx context.Context, batch []broker.Message, pending uint64) error {
+	if n := len(batch); n > 0 {
+		next := batch[n-1].Seq + 1
+		if next-r.next != uint64(n) { // some are no longer stored
+			bounds, err := r.c.l.b.Bounds(ctx, broker.StreamInputs)
+			if err != nil || bounds.First > r.next || r.c.l.expired(batch[0].At, expiryEdge) {
+				return errors.Join(broker.ErrStop, err)
+			}
+		}
+		r.next = next
+	}
+	r.sendAll(ctx, batch, pending == 0)
+	switch {
+	case pending == 0:
+		return errEnd
+	case r.c.few(r.joined):
+		return broker.ErrStop
 	}
 	return nil
+}
+
+// sendAll sends the parts of a batch, with empty ones from time to time and at
+// the end.
+func (r *run) sendAll(ctx context.Context, batch []broker.Message, end bool) {
+	timeout, stop := context.WithTimeout(ctx, dispatchTimeout)
+	defer stop()
+	var read broker.Witness
+	if n := len(batch); n > 0 {
+		read = broker.Witness{Seq: batch[n-1].Seq, At: batch[n-1].At}
+	}
+	parts := byPartition(batch, r.members)
+	for p, m := range r.members {
+		if m != nil && (end || len(parts[p]) > 0 || r.next >= m.next+progressEvery) {
+			r.send(timeout, m, part{parts[p], r.next, read})
+		}
+	}
+}
+
+// send sends a part, or drops a member that does not receive it in time.
+func (r *run) send(timeout context.Context, m *member, p part) {
+	m.next = p.next
+	select {
+	case m.parts <- p: // also after the timeout
+		return
+	default:
+	}
+	select {
+	case m.parts <- p:
+		return
+	case <-m.left:
+	case <-timeout.Done():
+	}
+	close(m.parts)
+	r.members[m.partition] = nil
+	r.joined--
+}
+
+// byPartition returns the messages of each member.
+func byPartition(batch []broker.Message, members []*member) [][]broker.Message {
+	of, size := make([]int, len(batch)), make([]int, len(members))
+	for i := range batch {
+		if of[i], _ = partitionOf(batch[i].Subject); of[i] < len(members) {
+			size[of[i]]++
+		}
+	}
+	parts := make([][]broker.Message, len(members))
+	for i := range batch {
+		if p := of[i]; p < len(members) && members[p] != nil {
+			if parts[p] == nil {
+				parts[p] = make([]broker.Message, 0, size[p])
+			}
+			parts[p] = append(parts[p], batch[i])
+		}
+	}
+	return parts
 }

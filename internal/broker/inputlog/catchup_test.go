@@ -246,22 +246,39 @@ func TestCatchUpNeedsMany(t *testing.T) {
 		t.Errorf("got %d runs for one partition, want none", c)
 	}
 
-	s, members := joined(12, 1)
+	r, _ := begun(12)
 	batch := []broker.Message{{Seq: 1, Subject: "_llm.0.s.delta"}}
-	for _, r := range members[4:] {
-		s.leave(r)
-	}
-	if err := s.dispatch(brokertest.Deadline(t), batch, 1); err != nil {
+	r.joined = 4
+	if err := r.dispatch(brokertest.Deadline(t), batch, 1); err != nil {
 		t.Errorf("with a third of them: %v", err)
 	}
-	s.leave(members[3])
-	if err := s.dispatch(brokertest.Deadline(t), batch, 1); !errors.Is(err, errFew) {
-		t.Errorf("with fewer: got %v, want %v", err, errFew)
+	r.joined, batch[0].Seq = 3, 2
+	if err := r.dispatch(brokertest.Deadline(t), batch, 1); !errors.Is(err, broker.ErrStop) {
+		t.Errorf("with fewer: got %v, want %v", err, broker.ErrStop)
 	}
 }
 
+// Partitions that are far from the others read alone.
+func TestCatchUpOfNeighbours(t *testing.T) {
+	positions := []uint64{1, 2 * catchUpSpan, 2*catchUpSpan + 5, 3 * catchUpSpan, 3*catchUpSpan + 6}
+	var gathered []*member
+	for p, next := range positions {
+		gathered = append(gathered, &member{partition: p, next: next, parts: make(chan part)})
+	}
+	r := newRun(newCatchUp(nil, len(positions)), slices.Clone(gathered))
+	for p, want := range []bool{false, true, true, true, false} {
+		if got := r.members[p] == gathered[p]; got != want {
+			t.Errorf("partition at %d is a member: got %v, want %v", positions[p], got, want)
+		}
+	}
+	if r.joined != 3 || r.next != positions[1] || r.top != positions[3] {
+		t.Errorf("got %d members from %d to %d", r.joined, r.next, r.top)
+	}
+	<-gathered[0].parts // closed
+}
+
 // Where the server forbids a consumer without a filter, the partitions read on alone and
-// do not join again for a while.
+// no run begins for a while.
 func TestCatchUpWithoutPermission(t *testing.T) {
 	s := brokertest.NewServer(t)
 	s.Stop()
@@ -272,7 +289,7 @@ func TestCatchUpWithoutPermission(t *testing.T) {
 	s.Start()
 	b := start(t, broker.Options{URL: s.URL(), Partitions: 2})
 	fill(t, b, 4000, 97, []byte(`{}`))
-	b.catchUp.from, b.catchUp.silence, b.catchUp.gather = 10, 100*time.Millisecond, time.Second
+	b.catchUp.from, b.catchUp.gather = 10, time.Second
 	var reads sync.WaitGroup
 	for p := range 2 {
 		reads.Go(func() { collect(t, b, p, 1, untilCaughtUp) })
@@ -283,80 +300,66 @@ func TestCatchUpWithoutPermission(t *testing.T) {
 	}
 }
 
-// joined returns a catch-up reader that does not run, and its members.
-func joined(partitions int, next uint64) (*catchUp, []*member) {
-	s := newCatchUp(nil, partitions)
-	s.readers, s.next, s.stop, s.joined = partitions, next, func() {}, 1 // another member, temporarily
+// begun returns a run that does not read, from 1 on, and its members.
+func begun(partitions int) (*run, []*member) {
 	var members []*member
 	for p := range partitions {
-		members = append(members, s.join(p, next, catchUpFrom))
+		members = append(members, &member{partition: p, next: 1, parts: make(chan part, memberParts)})
 	}
-	s.joined--
-	return s, members
+	return newRun(newCatchUp(nil, partitions), slices.Clone(members)), members
 }
 
 // A partition without inputs among many receives a position from time to time and at the
 // end.
 func TestCatchUpReportsProgress(t *testing.T) {
-	s, members := joined(2, 1)
+	r, members := begun(2)
 	for seq := uint64(1); seq <= progressEvery+2; seq++ {
-		s.sendAll(members, []broker.Message{{Seq: seq, Subject: "_llm.1.s.delta"}}, seq+1, seq == progressEvery+2)
-		if got := len((<-members[1].in).batch); got != 1 {
+		r.next = seq + 1
+		r.sendAll(t.Context(), []broker.Message{{Seq: seq, Subject: "_llm.1.s.delta"}}, seq == progressEvery+2)
+		if got := len((<-members[1].parts).batch); got != 1 {
 			t.Fatalf("got %d inputs, want each", got)
 		}
 	}
 	for _, want := range []uint64{progressEvery + 1, progressEvery + 3} {
-		if p := <-members[0].in; len(p.batch) != 0 || p.next != want {
+		if p := <-members[0].parts; len(p.batch) != 0 || p.next != want {
 			t.Errorf("got %d inputs up to %d, want none up to %d", len(p.batch), p.next, want)
 		}
 	}
 }
 
-// However many members receive nothing, the others wait for them once. A member that was
-// dropped does not join again at once, which would set the others back.
+// However many members receive nothing, the others wait for them once.
 func TestCatchUpWaitsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, members := joined(8, 1)
+		r, members := begun(8)
 		began := time.Now()
 		for seq := range uint64(memberParts + 1) {
 			var batch []broker.Message
 			for p := range members {
 				batch = append(batch, broker.Message{Seq: seq, Subject: fmt.Sprintf("_llm.%d.s.delta", p)})
 			}
-			s.sendAll(members, batch, seq+1, false)
+			r.sendAll(t.Context(), batch, false)
 		}
-		if took := time.Since(began); took != dispatchTimeout {
-			t.Errorf("waited for %v, want %v", took, dispatchTimeout)
-		}
-		if s.join(0, 1, catchUpFrom) != nil {
-			t.Error("a dropped member joins again at once")
-		}
-		time.Sleep(pauseLate)
-		s.joined++ // another member
-		if s.join(0, 1, catchUpFrom) == nil {
-			t.Error("a dropped member never joins again")
+		if took := time.Since(began); took != dispatchTimeout || r.joined != 0 {
+			t.Errorf("waited for %v, and %d members are left, want %v and none", took, r.joined, dispatchTimeout)
 		}
 	})
 }
 
 // A member that is further on than the stream now reaches would miss the inputs that are
-// stored there.
+// stored there. So would one in a run whose consumer was lost, with its server.
 func TestCatchUpOfALostEnd(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 2})
 	fill(t, b, 10, 2, nil)
-	s, _ := joined(2, 1)
-	s.l = b.Log
-	if err := s.position(brokertest.Deadline(t), 11); err != nil {
-		t.Errorf("got %v at the end of the stream", err)
-	}
-	s.next = 12 // and the members
-	s.alone[1] = time.Time{}
-	s.leave(s.members[1])
-	if s.join(1, 5, catchUpFrom) == nil || !s.back {
-		t.Error("a partition that is further back does not set the reader back")
-	}
-	if err := s.position(brokertest.Deadline(t), 5); !errors.Is(err, broker.ErrStop) {
-		t.Errorf("got %v where a member is after the end, want %v", err, broker.ErrStop)
+	for _, c := range []struct {
+		top     uint64
+		created bool
+		want    error
+	}{{11, false, nil}, {12, false, broker.ErrStop}, {11, true, broker.ErrStop}} {
+		r, _ := begun(2)
+		r.c.l, r.top, r.created = b.Log, c.top, c.created
+		if err := r.position(brokertest.Deadline(t), 5); !errors.Is(err, c.want) {
+			t.Errorf("with a member at %d, consumer created %v: got %v, want %v", c.top, c.created, err, c.want)
+		}
 	}
 }
 

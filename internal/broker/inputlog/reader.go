@@ -3,6 +3,7 @@ package inputlog
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"streamer/internal/broker"
@@ -27,7 +28,10 @@ import (
 func (l *Log) Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []inputs.Input, next uint64, caughtUp bool) error) error {
 	l.catchUp.count(1)
 	defer l.catchUp.count(-1)
+	ctx, stop := context.WithCancel(ctx)
 	r := &reader{l: l, partition: partition, last: max(from, 1) - 1, next: max(from, 1), deliver: deliver}
+	defer r.runs.Wait()
+	defer stop()
 	alone := broker.Reading{
 		Stream:   broker.StreamInputs,
 		Filter:   r.filter(),
@@ -37,9 +41,10 @@ func (l *Log) Inputs(ctx context.Context, partition int, from uint64, deliver fu
 	}
 	for {
 		err := l.b.Read(ctx, alone, r.next)
-		if joined, ok := errors.AsType[*errJoined](err); ok {
-			err = r.follow(ctx, joined.member)
-		} else if errors.Is(err, errMissed) {
+		switch {
+		case errors.Is(err, errJoined):
+			err = r.follow(ctx)
+		case errors.Is(err, errMissed):
 			err = l.b.Pause(ctx, missedPause)
 		}
 		if err != nil {
@@ -61,6 +66,8 @@ type reader struct {
 	read      broker.Witness // the last input known below next, of any partition
 	batch     []inputs.Input
 	deliver   func([]inputs.Input, uint64, bool) error
+	member    *member        // of the run that it joined last
+	runs      sync.WaitGroup // those that began here
 }
 
 // errMissed ends a consumer whose replica lacks messages of the stream.
@@ -70,12 +77,8 @@ var errMissed = errors.New("inputlog: a replica lacks inputs")
 // another replica. By then that one has the inputs, or no server has them.
 const missedPause = 250 * time.Millisecond
 
-// errJoined ends the consumer of a partition that joined the shared catch-up
-// reader.
-type errJoined struct{ member *member }
-
-// Error is never shown.
-func (*errJoined) Error() string { return "inputlog: joined the shared catch-up reader" }
+// errJoined ends the consumer of a partition that joined a run.
+var errJoined = errors.New("inputlog: a partition joined a run")
 
 // filter returns the filter of the partition's consumer. It is "" where there is
 // one partition: a filter that matches everything is ten times slower than none.
@@ -98,8 +101,8 @@ func (r *reader) alone(ctx context.Context, batch []broker.Message, pending uint
 			return err
 		}
 	}
-	if m := r.l.catchUp.join(r.partition, r.next, pending); m != nil {
-		return &errJoined{m}
+	if r.member = r.l.catchUp.join(ctx, r, pending); r.member != nil {
+		return errJoined
 	}
 	return nil
 }
@@ -121,16 +124,15 @@ func (r *reader) take(batch []broker.Message, next uint64, caughtUp bool) error 
 	return r.deliver(r.batch, r.next, caughtUp)
 }
 
-// follow delivers what the shared catch-up reader dispatches, until that ends.
-func (r *reader) follow(ctx context.Context, m *member) error {
-	defer r.l.catchUp.leave(m)
+// follow delivers what the run dispatches, until that ends.
+func (r *reader) follow(ctx context.Context) error {
 	for {
 		select {
-		case p, ok := <-m.in:
+		case p, ok := <-r.member.parts:
 			if !ok {
 				return nil
 			}
-			if p.next <= r.next { // the partition joined further on
+			if p.next <= r.next { // the run began further back
 				continue
 			}
 			r.saw(p.read)

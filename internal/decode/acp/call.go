@@ -35,7 +35,6 @@ func (c *Call) fields(f *stored.Fields) {
 	f.Flag("r", &c.Raw)
 }
 
-// done records that a call has ended.
 func (c *Call) done() { *c = Call{ID: c.ID, Named: true, Done: true} }
 
 // running reports whether a call of a message that has not ended runs. With blank, only
@@ -62,70 +61,68 @@ func (d *Decoder) call(id string) *Call {
 
 // call emits the chunks of an update of a call. begins states that it is the first one,
 // which version 2 does not distinguish.
-func (r reader) call(u *update, begins bool) *wire.Problem {
-	id := r.Text(u.call)
+func (d *Decoder) updateCall(w *wire.Writer, u *update, begins bool) *wire.Problem {
+	id := w.Text(u.call)
 	if !u.call.IsString() || id == "" {
 		return wire.WrongType("toolCallId", u.call, "a string that is not empty")
 	}
-	c := r.d.call(id)
+	c := d.call(id)
 	switch {
 	case c == nil, begins && c.Done:
-		c = r.open(id, u)
+		c = d.open(w, id, u)
 	case !c.Done:
-		r.change(c, id, u)
+		d.change(w, c, id, u)
 	}
-	r.d.keep(c, u)
+	d.keep(c, u)
 	switch u.status.Str {
 	case "in_progress":
 		if c.Args {
-			r.seal(c, id)
+			d.seal(w, c, id)
 		}
-		r.progress(c, id, texts(r.Writer, u.content))
+		d.progress(w, c, id, texts(w, u.content))
 	case "completed", "failed", "cancelled":
-		r.result(c, id, u)
+		d.result(w, c, id, u)
 	default:
-		r.progress(c, id, texts(r.Writer, u.content))
+		d.progress(w, c, id, texts(w, u.content))
 	}
 	return nil
 }
 
-// open begins a call.
-func (r reader) open(id string, u *update) *Call {
-	r.begin("")
-	if r.d.Written {
-		p := r.d.chunk(chunks.PartEnd)
-		p.Part = r.d.Part
-		r.Emit(p)
-		r.d.Part, r.d.Written = r.d.Part+1, false
+func (d *Decoder) open(w *wire.Writer, id string, u *update) *Call {
+	d.begin(w, "")
+	if d.Written {
+		p := d.chunk(chunks.PartEnd)
+		p.Part = d.Part
+		w.Emit(p)
+		d.Part, d.Written = d.Part+1, false
 	}
-	r.d.Calls = append(wire.MakeRoom(r.d.Calls, maxCalls), Call{ID: wire.Keep(id), Message: r.d.Message})
-	c := &r.d.Calls[len(r.d.Calls)-1]
-	f := r.fragment(c, id, u)
-	f.Opens, f.ParentCall = true, r.Text(u.parent)
-	r.Emit(f)
+	d.Calls = append(wire.MakeRoom(d.Calls, maxCalls), Call{ID: wire.Keep(id), Message: d.Message})
+	c := &d.Calls[len(d.Calls)-1]
+	f := d.fragment(w, c, id, u)
+	f.Opens, f.ParentCall = true, w.Text(u.parent)
+	w.Emit(f)
 	return c
 }
 
-// change emits the name and the args of a call that has begun, where they are new.
-func (r reader) change(c *Call, id string, u *update) {
+func (d *Decoder) change(w *wire.Writer, c *Call, id string, u *update) {
 	named := c.Named
-	if f := r.fragment(c, id, u); !c.Past && (f.Args != "" || c.Named != named) {
-		r.Emit(f)
+	if f := d.fragment(w, c, id, u); !c.Past && (f.Args != "" || c.Named != named) {
+		w.Emit(f)
 	}
 }
 
 // fragment returns what an update has of a call. Later args replace the former ones.
-func (r reader) fragment(c *Call, id string, u *update) chunks.Chunk {
+func (d *Decoder) fragment(w *wire.Writer, c *Call, id string, u *update) chunks.Chunk {
 	f := chunks.Chunk{Kind: chunks.Fragment, Message: c.Message, ID: id}
 	if !c.Named {
-		f.Name = r.name(u)
+		f.Name = d.name(w, u)
 		f.Final, c.Named = f.Name != "", f.Name != ""
 	}
 	if u.input.Present() {
-		f.Args, f.Object = r.Compact(u.input.Raw), true
+		f.Args, f.Object = w.Compact(u.input.Raw), true
 		c.Args = c.Args || f.Args != "{}"
 	} else {
-		r.UnknownMembers("the update", u.whole, "sessionUpdate", "toolCallId", "content", "rawOutput", "_meta")
+		w.UnknownMembers("the update", u.whole, "sessionUpdate", "toolCallId", "content", "rawOutput", "_meta")
 	}
 	return f
 }
@@ -134,15 +131,15 @@ func (r reader) fragment(c *Call, id string, u *update) chunks.Chunk {
 const maxTitle = 128
 
 // name returns the name of a call, or "" where the update has none.
-func (r reader) name(u *update) string {
-	if s := r.Text(u.name); s != "" {
+func (d *Decoder) name(w *wire.Writer, u *update) string {
+	if s := w.Text(u.name); s != "" {
 		return s
 	}
-	kind := r.Text(u.toolKind)
+	kind := w.Text(u.toolKind)
 	if kind != "" && kind != "other" {
 		return kind
 	}
-	title, _, _ := strings.Cut(r.Text(u.title), "\n")
+	title, _, _ := strings.Cut(w.Text(u.title), "\n")
 	if len(title) > maxTitle {
 		for n := maxTitle; ; n-- {
 			if utf8.RuneStart(title[n]) {
@@ -158,16 +155,16 @@ func (r reader) name(u *update) string {
 }
 
 // seal completes the args of a call. The end of its message has completed them, too.
-func (r reader) seal(c *Call, id string) {
+func (d *Decoder) seal(w *wire.Writer, c *Call, id string) {
 	if !c.Past && !c.Done {
-		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, ID: id})
+		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, ID: id})
 	}
 }
 
 // result emits the end of a call. A call that has ended may have another one, which is
 // late.
-func (r reader) result(c *Call, id string, u *update) {
-	r.seal(c, id)
+func (d *Decoder) result(w *wire.Writer, c *Call, id string, u *update) {
+	d.seal(w, c, id)
 	if c.Done && !u.output.Present() && !u.content.IsArray() {
 		return
 	}
@@ -176,27 +173,27 @@ func (r reader) result(c *Call, id string, u *update) {
 	case "failed":
 		out.Status = "error"
 		var denied bool
-		if r.d.Denied, denied = take(r.d.Denied, c.ID); denied {
+		if d.Denied, denied = take(d.Denied, c.ID); denied {
 			out.Status = "denied"
 		}
 	case "cancelled":
 		out.Status = "cancelled"
 	}
-	r.fill(&out, c, u)
+	d.fill(w, &out, c, u)
 	if out.Status == "denied" && out.Text == "" && out.Content == "" {
 		out.Text = denial
 	}
 	past := c.Past || c.Done
 	c.done()
 	if !past {
-		r.d.Answered = r.d.Open && !r.d.running(false)
+		d.Answered = d.Open && !d.running(false)
 	}
-	r.Emit(out)
+	w.Emit(out)
 }
 
 // fill sets the content of a result: rawOutput, the texts of the content, or the content
 // as JSON where it has no text.
-func (r reader) fill(out *chunks.Chunk, c *Call, u *update) {
+func (d *Decoder) fill(w *wire.Writer, out *chunks.Chunk, c *Call, u *update) {
 	v, raw := u.output, true
 	if !v.Present() && c.Output != "" {
 		v, raw = jsonscan.ValueOf(c.Output), c.Raw
@@ -205,15 +202,15 @@ func (r reader) fill(out *chunks.Chunk, c *Call, u *update) {
 		if u.content.IsArray() {
 			v = u.content
 		}
-		if out.Text = texts(r.Writer, v); out.Text != "" || v.Raw == "[]" {
+		if out.Text = texts(w, v); out.Text != "" || v.Raw == "[]" {
 			return
 		}
 	}
 	if v.IsNested() {
-		out.Content = r.Compact(v.Raw)
+		out.Content = w.Compact(v.Raw)
 		return
 	}
-	out.Text = r.Text(v)
+	out.Text = w.Text(v)
 }
 
 // texts returns the texts of the content of a call, one on each line.
@@ -230,13 +227,12 @@ func texts(w *wire.Writer, content jsonscan.Value) string {
 // maxProgress is the maximum number of bytes of the text of a progress.
 const maxProgress = 1 << 10
 
-// progress emits what a running tool has returned so far.
-func (r reader) progress(c *Call, id, text string) {
+func (d *Decoder) progress(w *wire.Writer, c *Call, id, text string) {
 	if text == "" || c.Done || !c.Named {
 		return
 	}
 	if len(text) > maxProgress {
 		text = strings.ToValidUTF8(text[:maxProgress], "") + "…"
 	}
-	r.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: text})
+	w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: text})
 }

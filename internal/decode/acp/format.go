@@ -27,30 +27,21 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format acp.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "acp" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// Console has no effect. It states that plain text may stand between the messages.
-func (Format) Console() {}
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"jsonrpc", "method"}
+// Format returns the format acp.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "acp", Shape: "openai",
+		Keys:      []string{"jsonrpc", "method"},
+		Claims:    claims,
+		Console:   true,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format. Other protocols are JSON-RPC,
-// too, so a message without a content of this one is claimed only if the format is known.
+// claims claims messages. Other protocols are JSON-RPC, too, so a message without a content of this one is claimed only if the format is known.
 // Some programs leave out the member jsonrpc.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	var m message
 	m.read(f)
 	sure := false
@@ -75,35 +66,20 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// answers reports whether a response has a result of this protocol.
 func (m *message) answers() bool {
 	return m.result.Member("stopReason").IsString() || m.result.Member("outcome").Member("outcome").IsString() ||
 		m.result.Member("protocolVersion").Kind == jsonscan.Number
 }
 
-// message is the members of a JSON-RPC message.
 type message struct {
 	version, id, method, params, result, failure jsonscan.Value
 }
 
-// read reads the members of a message.
 func (m *message) read(f wire.Frame) {
-	for c := f.Members(); c.Next(); {
-		switch c.Key {
-		case "jsonrpc":
-			m.version = c.Value
-		case "id":
-			m.id = c.Value
-		case "method":
-			m.method = c.Value
-		case "params":
-			m.params = c.Value
-		case "result":
-			m.result = c.Value
-		case "error":
-			m.failure = c.Value
-		}
-	}
+	f.Read(
+		m.version.From("jsonrpc"), m.id.From("id"), m.method.From("method"), m.params.From("params"),
+		m.result.From("result"), m.failure.From("error"),
+	)
 }
 
 // Decoder decodes the messages of a session. Its fields are the state between them. Ids
@@ -179,16 +155,15 @@ func (d *Decoder) Clone() wire.Decoder {
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var m message
 	m.read(f)
-	r := reader{w, d}
 	switch m.method.Str {
 	case "":
-		r.response(&m)
+		d.response(w, &m)
 	case "session/update":
-		return r.update(m.params.Member("update"))
+		return d.update(w, m.params.Member("update"))
 	case "session/request_permission":
-		return r.ask(&m)
+		return d.ask(w, &m)
 	case "session/prompt":
-		r.prompt(&m)
+		d.prompt(w, &m)
 	case "session/load":
 		d.Loads = add(d.Loads, m.id)
 	case "session/cancel":
@@ -198,10 +173,10 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 			d.Cancelled = true
 		}
 	case "initialize":
-		r.restart()
+		d.restart(w)
 	default:
 		if !manages(m.method.Str) {
-			r.Unknown("message", m.method.Str, f.JSON)
+			w.Unknown("message", m.method.Str, f.JSON)
 		}
 	}
 	return nil
@@ -223,16 +198,8 @@ func manages(method string) bool {
 	return false
 }
 
-// reader reads one message.
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
-// key returns the id of a request as it is kept.
 func key(id jsonscan.Value) string { return wire.Keep(id.Raw) }
 
-// add returns a list with the id of a request.
 func add(list []string, id jsonscan.Value) []string {
 	if !id.Present() {
 		return list
@@ -249,7 +216,6 @@ func take(list []string, id string) ([]string, bool) {
 	return slices.Delete(list, i, i+1), true
 }
 
-// chunk returns a chunk of the open message.
 func (d *Decoder) chunk(kind chunks.Kind) chunks.Chunk {
 	return chunks.Chunk{Kind: kind, Message: d.Message}
 }

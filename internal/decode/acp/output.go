@@ -1,13 +1,16 @@
 package acp
 
-import "strings"
+import (
+	"strings"
+
+	"streamer/internal/decode/wire"
+)
 
 // maxOutput is the maximum number of bytes of the outputs of all calls of a session. A
 // call that ends without an output has the one that it had before. Longer ones are
 // dropped.
 const maxOutput = 1 << 20
 
-// keep keeps the output of an update that does not end its call.
 func (d *Decoder) keep(c *Call, u *update) {
 	switch {
 	case c.Done:
@@ -37,10 +40,9 @@ func (d *Decoder) store(c *Call, raw string) {
 	c.Output = strings.Clone(raw)
 }
 
-// callContent reads content that is added to the output of a call.
-func (r reader) callContent(u *update) {
-	id := r.Text(u.call)
-	c := r.d.call(id)
+func (d *Decoder) callContent(w *wire.Writer, u *update) {
+	id := w.Text(u.call)
+	c := d.call(id)
 	if c == nil || c.Done || !u.content.IsObject() {
 		return
 	}
@@ -50,7 +52,7 @@ func (r reader) callContent(u *update) {
 		if !ok || list == "[" {
 			list, separator = "[", ""
 		}
-		r.d.store(c, list+separator+u.content.Raw+"]")
+		d.store(c, list+separator+u.content.Raw+"]")
 	}
-	r.progress(c, id, r.Text(u.content.Member("content").Member("text")))
+	d.progress(w, c, id, w.Text(u.content.Member("content").Member("text")))
 }

@@ -5,8 +5,7 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// FindSlots finds the slots of a piece of text or of a thought.
-func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	kind := f.JSON.Member("params").Member("update").Member("sessionUpdate").Str
 	if kind != "agent_message_chunk" && kind != "agent_thought_chunk" {
 		return 0, false

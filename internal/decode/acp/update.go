@@ -6,7 +6,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// update is the members of a session/update of any kind.
 type update struct {
 	kind, message, content, state, stop          jsonscan.Value
 	call, title, toolKind, status, input, output jsonscan.Value
@@ -14,7 +13,6 @@ type update struct {
 	whole                                        jsonscan.Value
 }
 
-// read reads the members of an update.
 func (u *update) read(v jsonscan.Value) {
 	u.whole = v
 	for m := v.Members(); m.Next(); {
@@ -50,115 +48,111 @@ func (u *update) read(v jsonscan.Value) {
 
 // update emits the chunks of an update. Kinds without a part in the conversation are
 // ignored: plans, modes, commands and the use of the context.
-func (r reader) update(v jsonscan.Value) *wire.Problem {
+func (d *Decoder) update(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	var u update
 	u.read(v)
-	if len(r.d.Loads) > 0 {
+	if len(d.Loads) > 0 {
 		return nil // history
 	}
-	asking := r.d.Asking
-	r.d.Asking = false
+	asking := d.Asking
+	d.Asking = false
 	switch u.kind.Str {
 	case "user_message_chunk":
-		r.humanPiece(&u, asking)
+		d.humanPiece(w, &u, asking)
 	case "user_message":
-		r.human(&u, r.PlainText(u.content))
+		d.human(w, &u, w.PlainText(u.content))
 	case "agent_message_chunk":
-		r.content(chunks.Text, &u)
+		d.content(w, chunks.Text, &u)
 	case "agent_thought_chunk":
-		r.content(chunks.Reasoning, &u)
+		d.content(w, chunks.Reasoning, &u)
 	case "agent_message":
-		r.whole(chunks.Text, &u)
+		d.whole(w, chunks.Text, &u)
 	case "agent_thought":
-		r.whole(chunks.Reasoning, &u)
+		d.whole(w, chunks.Reasoning, &u)
 	case "tool_call":
-		return r.call(&u, true)
+		return d.updateCall(w, &u, true)
 	case "tool_call_update":
-		return r.call(&u, false)
+		return d.updateCall(w, &u, false)
 	case "tool_call_content_chunk":
-		r.callContent(&u)
+		d.callContent(w, &u)
 	case "state_update":
-		r.state(&u)
+		d.state(w, &u)
 	case "plan", "available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update":
 	default:
-		r.Unknown("session/update", u.kind.Str, v)
+		w.Unknown("session/update", u.kind.Str, v)
 	}
 	return nil
 }
 
 // humanPiece emits a piece of a human message. goesOn states that the update before it
 // was one too.
-func (r reader) humanPiece(u *update, goesOn bool) {
-	id, text := r.Text(u.message), r.Text(u.content.Member("text"))
-	if !goesOn || wire.Keep(id) != r.d.Asked {
-		r.human(u, "")
+func (d *Decoder) humanPiece(w *wire.Writer, u *update, goesOn bool) {
+	id, text := w.Text(u.message), w.Text(u.content.Member("text"))
+	if !goesOn || wire.Keep(id) != d.Asked {
+		d.human(w, u, "")
 	}
-	r.d.Asking, r.d.Asked = true, wire.Keep(id)
-	if text != "" && len(r.d.Prompts) == 0 {
-		r.Emit(chunks.Chunk{Kind: chunks.HumanText, ID: id, Text: text})
+	d.Asking, d.Asked = true, wire.Keep(id)
+	if text != "" && len(d.Prompts) == 0 {
+		w.Emit(chunks.Chunk{Kind: chunks.HumanText, ID: id, Text: text})
 	}
 }
 
 // human emits a human message. An agent that answers a prompt repeats it, and the
 // prompt has its text.
-func (r reader) human(u *update, text string) {
-	c := chunks.Chunk{Kind: chunks.Human, ID: r.Text(u.message), Text: text}
-	if len(r.d.Prompts) > 0 {
+func (d *Decoder) human(w *wire.Writer, u *update, text string) {
+	c := chunks.Chunk{Kind: chunks.Human, ID: w.Text(u.message), Text: text}
+	if len(d.Prompts) > 0 {
 		c.Text = ""
 	}
-	r.Emit(c)
+	w.Emit(c)
 }
 
-// content emits a piece of content, if it is text.
-func (r reader) content(kind chunks.Kind, u *update) {
-	if s := r.Text(u.content.Member("text")); s != "" {
-		r.begin(r.messageOf(kind, u))
-		r.write(kind, s)
+func (d *Decoder) content(w *wire.Writer, kind chunks.Kind, u *update) {
+	if s := w.Text(u.content.Member("text")); s != "" {
+		d.begin(w, d.messageOf(w, kind, u))
+		d.write(w, kind, s)
 	}
 }
 
 // whole emits the content of a message that comes as a whole, unless it was streamed.
-func (r reader) whole(kind chunks.Kind, u *update) {
-	id := r.messageOf(kind, u)
-	if r.d.Open && r.d.Message == id && (r.d.Written || r.d.Part > 0) {
+func (d *Decoder) whole(w *wire.Writer, kind chunks.Kind, u *update) {
+	id := d.messageOf(w, kind, u)
+	if d.Open && d.Message == id && (d.Written || d.Part > 0) {
 		return
 	}
 	for e := u.content.Elements(); e.Next(); {
-		if s := r.Text(e.Value.Member("text")); s != "" {
-			r.begin(id)
-			r.write(kind, s)
+		if s := w.Text(e.Value.Member("text")); s != "" {
+			d.begin(w, id)
+			d.write(w, kind, s)
 		}
 	}
 }
 
-// write emits text of the open message.
-func (r reader) write(kind chunks.Kind, text string) {
-	r.d.Written = true
-	c := r.d.chunk(kind)
-	c.Part, c.Text = r.d.Part, text
-	r.Emit(c)
+func (d *Decoder) write(w *wire.Writer, kind chunks.Kind, text string) {
+	d.Written = true
+	c := d.chunk(kind)
+	c.Part, c.Text = d.Part, text
+	w.Emit(c)
 }
 
 // messageOf returns the id of the message that content belongs to, or "" where it is the
 // open one. Thoughts with an id of their own belong to the open message.
-func (r reader) messageOf(kind chunks.Kind, u *update) string {
-	if kind == chunks.Reasoning && r.d.Open && !r.d.Answered {
-		return r.d.Message
+func (d *Decoder) messageOf(w *wire.Writer, kind chunks.Kind, u *update) string {
+	if kind == chunks.Reasoning && d.Open && !d.Answered {
+		return d.Message
 	}
-	return r.Text(u.message)
+	return w.Text(u.message)
 }
 
-// begin begins a message, unless the open one goes on.
-func (r reader) begin(id string) {
-	d := r.d
+func (d *Decoder) begin(w *wire.Writer, id string) {
 	if d.Open && (id == "" && !d.Answered || id != "" && wire.Keep(id) == d.Message) {
 		return
 	}
 	// A message with calls whose args may still come ends with the run.
 	ends := !d.running(true)
 	if d.Open && ends {
-		r.Emit(d.chunk(chunks.Finish))
-		r.Emit(d.chunk(chunks.Ended))
+		w.Emit(d.chunk(chunks.Finish))
+		w.Emit(d.chunk(chunks.Ended))
 		for i := range d.Calls {
 			d.Calls[i].Past = true
 		}
@@ -166,5 +160,5 @@ func (r reader) begin(id string) {
 	d.Run, d.Open, d.Answered, d.Part, d.Written, d.Message = true, true, false, 0, false, wire.Keep(id)
 	c := d.chunk(chunks.Start)
 	c.Role, c.Fresh = "assistant", ends
-	r.Emit(c)
+	w.Emit(c)
 }

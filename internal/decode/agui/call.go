@@ -6,7 +6,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// isCall reports whether a type is that of an event of a call.
 func isCall(kind string) bool {
 	switch kind {
 	case "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_CHUNK", "TOOL_CALL_RESULT":
@@ -15,8 +14,7 @@ func isCall(kind string) bool {
 	return false
 }
 
-// call emits the chunks of an event of a call: START, ARGS, END, CHUNK or RESULT.
-func (r reader) call(e *event) *wire.Problem {
+func (r frame) call(e *event) *wire.Problem {
 	if what := e.kind; what != "TOOL_CALL_CHUNK" && !e.call.IsString() || e.call.Present() && !e.call.IsString() {
 		return wire.WrongType("toolCallId", e.call, "a string")
 	}
@@ -58,7 +56,7 @@ func (r reader) call(e *event) *wire.Problem {
 
 // openCall emits the beginning of a call. The agent repeats a call for which the run
 // was interrupted after the interrupt was answered. It is the same call.
-func (r reader) openCall(e *event, id string) *Item {
+func (r frame) openCall(e *event, id string) *Item {
 	if r.d.waits(id) {
 		return r.d.open(Item{Kind: repeatedCall, Namespace: r.ns, ID: id})
 	}
@@ -82,7 +80,7 @@ func (r reader) openCall(e *event, id string) *Item {
 // rawArgs returns the args of a call in rawEvent, the event of LangGraph from which
 // the adapter made the start. The adapter does not send args that come whole, so
 // these are used where no others come.
-func (r reader) rawArgs(raw jsonscan.Value, id string) string {
+func (r frame) rawArgs(raw jsonscan.Value, id string) string {
 	for e := raw.Member("data").Member("chunk").Member("tool_calls").Elements(); e.Next(); {
 		args := e.Value.Member("args")
 		if !args.IsObject() || r.Text(e.Value.Member("id")) != id {
@@ -96,7 +94,7 @@ func (r reader) rawArgs(raw jsonscan.Value, id string) string {
 }
 
 // args emits a fragment of args. If item is nil, the start of the call was lost.
-func (r reader) args(item *Item, id string, delta jsonscan.Value) {
+func (r frame) args(item *Item, id string, delta jsonscan.Value) {
 	s := r.Text(delta)
 	if s == "" || item != nil && item.Kind == repeatedCall {
 		return
@@ -112,7 +110,7 @@ func (r reader) args(item *Item, id string, delta jsonscan.Value) {
 
 // emitResult emits a result, which is text or a list of content parts. Only a tool
 // message of a snapshot has an error.
-func (r reader) emitResult(id string, content, failure jsonscan.Value, repeated bool) *wire.Problem {
+func (r frame) emitResult(id string, content, failure jsonscan.Value, repeated bool) *wire.Problem {
 	c := chunks.Chunk{Kind: chunks.Result, Namespace: r.ns, ID: id, Repeated: repeated}
 	switch {
 	case content.IsArray():

@@ -10,7 +10,7 @@ import (
 
 // closeChunks ends the texts and calls that came in chunks, unless the event
 // continues them or is not part of the conversation.
-func (r reader) closeChunks(e *event) {
+func (r frame) closeChunks(e *event) {
 	if !ofConversation(e.kind) {
 		return
 	}
@@ -45,8 +45,7 @@ func ofConversation(kind string) bool {
 // without an id means the open item.
 func sameID(open, id string) bool { return id == "" || open == id[:min(len(id), wire.MaxID)] }
 
-// end emits the end of an item.
-func (r reader) end(i Item) {
+func (r frame) end(i Item) {
 	switch i.Kind {
 	case callItem:
 		r.Emit(chunks.Chunk{Kind: chunks.Seal, Namespace: i.Namespace, Message: i.Message, ID: i.ID})
@@ -57,7 +56,7 @@ func (r reader) end(i Item) {
 
 // begin makes a message the current message of the namespace. It ends the message
 // before it, unless an item of that message is open.
-func (r reader) begin(id, role string) {
+func (r frame) begin(id, role string) {
 	n := r.d.namespace(r.ns)
 	if n.Begun && n.Message == id {
 		return
@@ -70,14 +69,14 @@ func (r reader) begin(id, role string) {
 }
 
 // endMessage ends a message of the namespace. The protocol has no finish reason.
-func (r reader) endMessage(id string) {
+func (r frame) endMessage(id string) {
 	r.Emit(chunks.Chunk{Kind: chunks.Finish, Namespace: r.ns, Message: id})
 	r.Emit(chunks.Chunk{Kind: chunks.Ended, Namespace: r.ns, Message: id})
 }
 
 // contentEvent emits the chunks of an event of a text or reasoning. what is START,
 // CONTENT, END or CHUNK. THINKING events belong to the current message.
-func (r reader) contentEvent(e *event, kind itemKind, what string) *wire.Problem {
+func (r frame) contentEvent(e *event, kind itemKind, what string) *wire.Problem {
 	if e.message.Present() && !e.message.IsString() {
 		return wire.WrongType("messageId", e.message, "a string")
 	}
@@ -112,7 +111,7 @@ func (r reader) contentEvent(e *event, kind itemKind, what string) *wire.Problem
 
 // openContent opens a text or reasoning. A user message is a human message. The content
 // of any other message that is not the assistant's is muted.
-func (r reader) openContent(e *event, kind itemKind, id string) *Item {
+func (r frame) openContent(e *event, kind itemKind, id string) *Item {
 	role := r.Text(e.role)
 	if kind == textItem && role != "" && role != "assistant" {
 		if role == "user" {

@@ -5,7 +5,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// event is the members of an event of any type.
 type event struct {
 	kind                                                                 string
 	message, role, delta, call, name, parent, content, failure           jsonscan.Value

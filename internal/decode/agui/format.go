@@ -18,25 +18,18 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// Format is the format ag-ui.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "ag-ui" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"type"}
+// Format returns the format ag-ui.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "ag-ui", Shape: "openai",
+		Keys:      []string{"type"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	kind := f.Type()
 	switch kind {
 	case "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNAPSHOT":
@@ -89,18 +82,16 @@ func claimsUnknown(kind string, f wire.Frame) wire.Claim {
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
-	return reader{w, d, w.Text(e.subagent)}.event(&e, f)
+	return frame{w, d, w.Text(e.subagent)}.event(&e, f)
 }
 
-// reader reads one frame.
-type reader struct {
+type frame struct {
 	*wire.Writer
 	d  *Decoder
 	ns string // namespace of the event
 }
 
-// event emits the chunks of an event, which is that of a frame.
-func (r reader) event(e *event, f wire.Frame) *wire.Problem {
+func (r frame) event(e *event, f wire.Frame) *wire.Problem {
 	r.closeChunks(e)
 	switch {
 	case isCall(e.kind):

@@ -7,7 +7,7 @@ import (
 )
 
 // subagent reads an event of the run of a subagent. Each run is a namespace.
-func (r reader) subagent(e *event) {
+func (r frame) subagent(e *event) {
 	switch e.kind {
 	case "SUBAGENT_STARTED":
 		r.d.namespace(r.ns).ParentCall = wire.Keep(r.Text(e.parentCall))
@@ -24,7 +24,7 @@ func (r reader) subagent(e *event) {
 
 // runStarted begins a run. Its input repeats the conversation so far, with the
 // results that a frontend added since the last run.
-func (r reader) runStarted(e *event) *wire.Problem {
+func (r frame) runStarted(e *event) *wire.Problem {
 	r.d.Items, r.d.Namespaces, r.d.Asked = nil, nil, false
 	r.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: r.Text(e.run), Explicit: true})
 	messages := e.input.Member("messages")
@@ -39,7 +39,7 @@ func (r reader) runStarted(e *event) *wire.Problem {
 
 // runFinished ends a run. The outcome is {"type":"success"|"interrupt"|"cancelled"}.
 // Before 1.0 it is the type as a string, with the interrupt beside it.
-func (r reader) runFinished(e *event) (problem *wire.Problem) {
+func (r frame) runFinished(e *event) (problem *wire.Problem) {
 	outcome, status := e.outcome, "completed"
 	if e.outcome.IsObject() {
 		outcome = e.outcome.Member("type")
@@ -69,8 +69,7 @@ func (r reader) runFinished(e *event) (problem *wire.Problem) {
 	return problem
 }
 
-// await emits an interrupt: {"id","reason","toolCallId"?}.
-func (r reader) await(v jsonscan.Value) {
+func (r frame) await(v jsonscan.Value) {
 	c := chunks.Chunk{Kind: chunks.Await, Namespace: r.ns, Why: "interrupt"}
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
@@ -89,7 +88,7 @@ func (r reader) await(v jsonscan.Value) {
 }
 
 // runError ends the run. The code abort means that a client stopped it.
-func (r reader) runError(e *event) {
+func (r frame) runError(e *event) {
 	status := "error"
 	if e.code.Str == "abort" {
 		status = "cancelled"

@@ -7,9 +7,9 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// FindSlots finds the slots of a delta. The note is the kind of the item that
+// findSlots finds the slots of a delta. The note is the kind of the item that
 // the delta continues, and noteChunk.
-func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	var kind itemKind
 	switch name := f.Type(); name {
 	case "TOOL_CALL_ARGS", "TOOL_CALL_CHUNK":

@@ -18,22 +18,10 @@ type message struct {
 }
 
 func readMessage(v jsonscan.Value) (w message) {
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "role":
-			w.role = m.Value
-		case "id":
-			w.id = m.Value
-		case "content":
-			w.content = m.Value
-		case "error":
-			w.failure = m.Value
-		case "toolCallId":
-			w.call = m.Value
-		case "toolCalls":
-			w.calls = m.Value
-		}
-	}
+	v.Read(
+		w.role.From("role"), w.id.From("id"), w.content.From("content"), w.failure.From("error"),
+		w.call.From("toolCallId"), w.calls.From("toolCalls"),
+	)
 	return w
 }
 
@@ -44,7 +32,7 @@ func readMessage(v jsonscan.Value) (w message) {
 // begins states that nothing of the run came before. The human messages at its end can
 // then be new. They interrupt if they come after calls, in the place of results.
 // Otherwise the snapshot may be older than the open calls.
-func (r reader) snapshot(list jsonscan.Value, begins bool) (first *wire.Problem) {
+func (r frame) snapshot(list jsonscan.Value, begins bool) (first *wire.Problem) {
 	if !list.IsArray() {
 		return wire.WrongType("messages", list, "a list of messages")
 	}
@@ -78,7 +66,7 @@ func lastCalls(list jsonscan.Value) int {
 
 // waiting adds the calls at the end of the history that have no result. The agent may
 // repeat them.
-func (r reader) waiting(history []chunks.Chunk) {
+func (r frame) waiting(history []chunks.Chunk) {
 	for i := range history {
 		switch c := &history[i]; c.Kind {
 		case chunks.Fragment:
@@ -95,7 +83,7 @@ func (r reader) waiting(history []chunks.Chunk) {
 
 // whole emits the calls or the result of a whole message, and a human message if human
 // is true. With aside, that interrupts nothing.
-func (r reader) whole(v jsonscan.Value, human, aside bool) *wire.Problem {
+func (r frame) whole(v jsonscan.Value, human, aside bool) *wire.Problem {
 	if !v.IsObject() {
 		return wire.WrongType("the message", v, "an object")
 	}
@@ -120,7 +108,7 @@ func (r reader) whole(v jsonscan.Value, human, aside bool) *wire.Problem {
 
 // wholeCalls emits the calls of a whole message, and its end unless an item of the
 // message is open.
-func (r reader) wholeCalls(m *message) *wire.Problem {
+func (r frame) wholeCalls(m *message) *wire.Problem {
 	if m.calls.Present() && !m.calls.IsArray() {
 		return wire.WrongType("toolCalls", m.calls, "a list of calls")
 	}

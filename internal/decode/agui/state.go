@@ -68,7 +68,6 @@ const (
 	humanItem
 )
 
-// ofCall reports whether an item is a call.
 func (k itemKind) ofCall() bool { return k == callItem || k == repeatedCall }
 
 // chunk returns the type of the event that continues an item that came in chunks.
@@ -103,7 +102,6 @@ func (d *Decoder) open(i Item) *Item {
 	return &d.Items[len(d.Items)-1]
 }
 
-// close removes an item.
 func (d *Decoder) close(i *Item) {
 	for k := range d.Items {
 		if &d.Items[k] == i {
@@ -140,7 +138,6 @@ func (d *Decoder) find(match func(*Item) bool) *Item {
 	return nil
 }
 
-// busy reports whether an item of a message is open.
 func (d *Decoder) busy(ns, message string) bool {
 	return d.find(func(i *Item) bool {
 		return i.Namespace == ns && i.Message == message && (i.Kind == callItem || i.Kind == textItem || i.Kind == reasoningItem)
@@ -160,13 +157,11 @@ func (d *Decoder) namespace(ns string) *Namespace {
 	return &d.Namespaces[len(d.Namespaces)-1]
 }
 
-// forget removes the state of a namespace that has ended.
 func (d *Decoder) forget(ns string) {
 	d.Items = slices.DeleteFunc(d.Items, func(i Item) bool { return i.Namespace == ns })
 	d.Namespaces = slices.DeleteFunc(d.Namespaces, func(n Namespace) bool { return n.Name == ns })
 }
 
-// wait adds a call for which the run was interrupted.
 func (d *Decoder) wait(id string) {
 	if id != "" && !d.waits(id) {
 		d.Waiting = append(wire.MakeRoom(d.Waiting, maxWaiting), wire.Keep(id))
@@ -178,7 +173,6 @@ func (d *Decoder) waits(id string) bool {
 	return id != "" && slices.Contains(d.Waiting, id[:min(len(id), wire.MaxID)])
 }
 
-// answered removes a call that has a result.
 func (d *Decoder) answered(id string) {
 	d.Waiting = slices.DeleteFunc(d.Waiting, func(w string) bool { return w == id })
 }

@@ -6,69 +6,56 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// call emits the chunk of a line about a call.
-func (r reader) call(code string, v jsonscan.Value) *wire.Problem {
+func (d *Decoder) call(w *wire.Writer, code string, v jsonscan.Value) *wire.Problem {
 	var call, name, delta, args, result jsonscan.Value
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "toolCallId":
-			call = m.Value
-		case "toolName":
-			name = m.Value
-		case "argsTextDelta":
-			delta = m.Value
-		case "args":
-			args = m.Value
-		case "result":
-			result = m.Value
-		}
-	}
-	id := r.Text(call)
+	v.Read(
+		call.From("toolCallId"), name.From("toolName"), delta.From("argsTextDelta"), args.From("args"),
+		result.From("result"),
+	)
+	id := w.Text(call)
 	if !call.IsString() || id == "" {
 		return wire.WrongType("toolCallId", call, "a string that is not empty")
 	}
 	switch code {
 	case "a":
-		r.result(id, result)
+		d.result(w, id, result)
 		return nil
 	case "c":
-		return r.delta(id, delta)
+		return d.delta(w, id, delta)
 	}
-	r.begin()
-	c := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.Message, ID: id, Name: r.Text(name), Final: true}
+	d.begin(w)
+	c := chunks.Chunk{Kind: chunks.Fragment, Message: d.Message, ID: id, Name: w.Text(name), Final: true}
 	if code == "9" {
 		// The text of the deltas has precedence where it is whole: args is the
 		// parsed text.
 		c.Whole = true
 		if args.Present() {
-			c.Args, c.Object = r.Compact(args.Raw), args.IsObject()
+			c.Args, c.Object = w.Compact(args.Raw), args.IsObject()
 		} else {
-			r.UnknownMembers("the line", v, "toolCallId", "toolName")
+			w.UnknownMembers("the line", v, "toolCallId", "toolName")
 		}
 	}
-	r.Emit(c)
+	w.Emit(c)
 	return nil
 }
 
-// delta emits a piece of args.
-func (r reader) delta(id string, v jsonscan.Value) *wire.Problem {
+func (d *Decoder) delta(w *wire.Writer, id string, v jsonscan.Value) *wire.Problem {
 	if !v.IsString() {
 		return wire.WrongType("argsTextDelta", v, "a string")
 	}
-	if s := r.Text(v); s != "" {
-		r.begin()
-		r.Emit(chunks.Chunk{Kind: chunks.Fragment, Message: r.d.Message, ID: id, Args: s, Opens: true})
+	if s := w.Text(v); s != "" {
+		d.begin(w)
+		w.Emit(chunks.Chunk{Kind: chunks.Fragment, Message: d.Message, ID: id, Args: s, Opens: true})
 	}
 	return nil
 }
 
-// result emits the result of a call, any JSON value.
-func (r reader) result(id string, v jsonscan.Value) {
+func (d *Decoder) result(w *wire.Writer, id string, v jsonscan.Value) {
 	c := chunks.Chunk{Kind: chunks.Result, ID: id}
 	if v.IsString() {
-		c.Text = r.Text(v)
+		c.Text = w.Text(v)
 	} else if v.Present() {
-		c.Content = r.Compact(v.Raw)
+		c.Content = w.Compact(v.Raw)
 	}
-	r.Emit(c)
+	w.Emit(c)
 }

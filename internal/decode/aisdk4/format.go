@@ -21,26 +21,19 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format ai-sdk-v4.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "ai-sdk-v4" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"0", "g", "3", "9", "a", "b", "c", "d", "e", "f"}
+// Format returns the format ai-sdk-v4.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "ai-sdk-v4", Shape: "openai",
+		Keys:      []string{"0", "g", "3", "9", "a", "b", "c", "d", "e", "f"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format. No other format has events with
-// such names.
-func (Format) Claims(f wire.Frame) wire.Claim {
+// claims claims events by their names, which no other format has.
+func claims(f wire.Frame) wire.Claim {
 	v := f.JSON
 	switch f.Name {
 	case "0", "g":
@@ -93,29 +86,28 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		w.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
 	}
-	r := reader{w, d}
 	switch f.Name {
 	case "0":
-		return r.content(chunks.Text, f.JSON)
+		return d.content(w, chunks.Text, f.JSON)
 	case "g":
-		return r.content(chunks.Reasoning, f.JSON)
+		return d.content(w, chunks.Reasoning, f.JSON)
 	case "j": // the signature of a reasoning ends it
 		if d.Open {
-			r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: d.Message})
+			w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: d.Message})
 		}
 	case "3":
-		r.failure(f.JSON)
+		d.failure(w, f.JSON)
 	case "f":
-		return r.startStep(f.JSON)
+		return d.startStep(w, f.JSON)
 	case "e":
-		r.finishStep(f.JSON)
+		d.finishStep(w, f.JSON)
 	case "d":
-		r.finish(f.JSON)
+		d.finish(w, f.JSON)
 	case "9", "a", "b", "c":
-		return r.call(f.Name, f.JSON)
+		return d.call(w, f.Name, f.JSON)
 	case "2", "8", "h", "i", "k", "aui-state":
 	default:
-		r.Unknown("line", f.Name, f.JSON)
+		w.Unknown("line", f.Name, f.JSON)
 	}
 	return nil
 }
@@ -126,20 +118,13 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-// reader reads one frame.
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
-// content emits a piece of text or reasoning.
-func (r reader) content(kind chunks.Kind, v jsonscan.Value) *wire.Problem {
+func (d *Decoder) content(w *wire.Writer, kind chunks.Kind, v jsonscan.Value) *wire.Problem {
 	if !v.IsString() {
 		return wire.WrongType("the content", v, "a string")
 	}
-	if s := r.Text(v); s != "" {
-		r.begin()
-		r.Emit(chunks.Chunk{Kind: kind, Message: r.d.Message, Text: s})
+	if s := w.Text(v); s != "" {
+		d.begin(w)
+		w.Emit(chunks.Chunk{Kind: kind, Message: d.Message, Text: s})
 	}
 	return nil
 }

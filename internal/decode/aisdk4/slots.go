@@ -5,8 +5,7 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// FindSlots finds the slots of a piece of text, reasoning or args.
-func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	switch f.Name {
 	case "0", "g":
 		s.Add(at, wire.TextSlot)

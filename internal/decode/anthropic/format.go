@@ -18,25 +18,18 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format anthropic.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "anthropic" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "anthropic" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"type", "role"}
+// Format returns the format anthropic.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "anthropic", Shape: "anthropic",
+		Keys:      []string{"type", "role"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: FindSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	var kind, role, content, failure, sequence jsonscan.Value
 	for m := f.Members(); m.Next(); {
 		switch m.Key {
@@ -108,7 +101,7 @@ func (d *Decoder) Fields(f *stored.Fields) {
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
-	return reader{w, d}.event(&e, f.JSON)
+	return d.event(w, &e, f.JSON)
 }
 
 // Clone returns an independent copy.
@@ -121,79 +114,56 @@ func (d *Decoder) Clone() wire.Decoder {
 // index is not a call.
 func (d *Decoder) skips(index string) bool { return d.Kind == wire.OtherBlock && d.Block == index }
 
-// event is the members of an event of any type.
 type event struct {
 	kind, index, block, delta, message, usage, failure, content jsonscan.Value
 }
 
 func (e *event) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			e.kind = m.Value
-		case "index":
-			e.index = m.Value
-		case "content_block":
-			e.block = m.Value
-		case "delta":
-			e.delta = m.Value
-		case "message":
-			e.message = m.Value
-		case "usage":
-			e.usage = m.Value
-		case "error":
-			e.failure = m.Value
-		case "content":
-			e.content = m.Value
-		}
-	}
+	f.Read(
+		e.kind.From("type"), e.index.From("index"), e.block.From("content_block"), e.delta.From("delta"),
+		e.message.From("message"), e.usage.From("usage"), e.failure.From("error"),
+		e.content.From("content"),
+	)
 }
 
-// reader reads one frame.
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
-// event emits the chunks of an event. v is its JSON.
-func (r reader) event(e *event, v jsonscan.Value) *wire.Problem {
+func (d *Decoder) event(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
 	switch e.kind.Str {
 	case "content_block_delta":
-		return r.delta(e)
+		return d.delta(w, e)
 	case "content_block_start":
-		return r.startBlock(e)
+		return d.startBlock(w, e)
 	case "content_block_stop":
-		r.stopBlock(e.index)
+		d.stopBlock(w, e.index)
 	case "message_start":
-		return r.startMessage(e.message)
+		return d.startMessage(w, e.message)
 	case "message_delta":
-		r.messageDelta(e.delta, e.usage)
+		d.messageDelta(w, e.delta, e.usage)
 	case "message_stop":
-		r.Emit(chunks.Chunk{Kind: chunks.Ended, Message: r.d.Message})
-		r.d.Block, r.d.Kind, r.d.Usage = "", wire.NoBlock, ""
+		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: d.Message})
+		d.Block, d.Kind, d.Usage = "", wire.NoBlock, ""
 	case "error":
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: r.d.Message, Text: r.FailureText(e.failure)})
-		r.d.Block, r.d.Kind = "", wire.NoBlock
+		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: d.Message, Text: w.FailureText(e.failure)})
+		d.Block, d.Kind = "", wire.NoBlock
 	case "message":
-		return r.wholeMessage(v)
+		return d.wholeMessage(w, v)
 	case "":
-		return r.userMessage(e.content)
+		return d.userMessage(w, e.content)
 	case "ping":
 	default:
-		r.Unknown("event", e.kind.Str, v)
+		w.Unknown("event", e.kind.Str, v)
 	}
 	return nil
 }
 
 // userMessage emits the results of client tools and the text of a user message. Text
 // beside results does not interrupt: the message answers the calls.
-func (r reader) userMessage(content jsonscan.Value) (problem *wire.Problem) {
+func (d *Decoder) userMessage(w *wire.Writer, content jsonscan.Value) (problem *wire.Problem) {
 	results := hasToolResult(content)
 	if results || !wire.IsText(content) {
-		problem = r.ToolResults(content)
+		problem = w.ToolResults(content)
 	}
-	if text := r.PlainText(content); text != "" || !results {
-		r.Emit(chunks.Chunk{Kind: chunks.Human, Text: text, Aside: results})
+	if text := w.PlainText(content); text != "" || !results {
+		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: text, Aside: results})
 	}
 	return problem
 }

@@ -10,49 +10,38 @@ import (
 
 // startMessage begins a message. A proxy that joins two answers may send the
 // second message_start before the first message has ended.
-func (r reader) startMessage(message jsonscan.Value) *wire.Problem {
+func (d *Decoder) startMessage(w *wire.Writer, message jsonscan.Value) *wire.Problem {
 	if !message.IsObject() {
 		return wire.WrongType("message", message, "an object")
 	}
 	var id, role, content, usage jsonscan.Value
-	for m := message.Members(); m.Next(); {
-		switch m.Key {
-		case "id":
-			id = m.Value
-		case "role":
-			role = m.Value
-		case "content":
-			content = m.Value
-		case "usage":
-			usage = m.Value
-		}
-	}
-	*r.d = Decoder{Message: wire.Keep(r.Text(id))}
+	message.Read(id.From("id"), role.From("role"), content.From("content"), usage.From("usage"))
+	*d = Decoder{Message: wire.Keep(w.Text(id))}
 	if usage.IsObject() && len(usage.Raw) <= wire.MaxUsage {
-		r.d.Usage = strings.Clone(usage.Raw)
+		d.Usage = strings.Clone(usage.Raw)
 	}
-	r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: r.Text(role), Fresh: true})
-	return r.blocks(r.d.Message, content)
+	w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: w.Text(role), Fresh: true})
+	return d.blocks(w, d.Message, content)
 }
 
 // messageDelta emits the stop reason and the usage of a message_delta. The usage
 // takes precedence over that of message_start, and lacks some of its members.
-func (r reader) messageDelta(delta, usage jsonscan.Value) {
-	if reason := r.Text(delta.Member("stop_reason")); reason != "" {
-		r.Emit(chunks.Chunk{Kind: chunks.Finish, Message: r.d.Message, Reason: reason, Truncated: wire.AnthropicTruncates(reason)})
+func (d *Decoder) messageDelta(w *wire.Writer, delta, usage jsonscan.Value) {
+	if reason := w.Text(delta.Member("stop_reason")); reason != "" {
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Message: d.Message, Reason: reason, Truncated: wire.AnthropicTruncates(reason)})
 	}
 	if usage.IsObject() {
-		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: r.d.Message, Usage: r.merge(r.d.Usage, usage)})
+		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: d.Message, Usage: d.merge(w, d.Usage, usage)})
 	}
 }
 
 // merge returns the object over, preceded by the members of the object under
 // that it lacks.
-func (r reader) merge(under string, over jsonscan.Value) string {
+func (d *Decoder) merge(w *wire.Writer, under string, over jsonscan.Value) string {
 	if under == "" {
 		return over.Raw
 	}
-	return r.Build(func(dst []byte) []byte {
+	return w.Build(func(dst []byte) []byte {
 		dst = append(dst, '{')
 		for m := jsonscan.ValueOf(under).Members(); m.Next(); {
 			if over.Member(m.Key).Raw == "" {
@@ -66,11 +55,10 @@ func (r reader) merge(under string, over jsonscan.Value) string {
 	})
 }
 
-// wholeMessage emits a message that was not streamed.
-func (r reader) wholeMessage(message jsonscan.Value) *wire.Problem {
-	problem := r.startMessage(message)
-	r.d.Usage = ""
-	r.messageDelta(message, message.Member("usage"))
-	r.Emit(chunks.Chunk{Kind: chunks.Ended, Message: r.d.Message})
+func (d *Decoder) wholeMessage(w *wire.Writer, message jsonscan.Value) *wire.Problem {
+	problem := d.startMessage(w, message)
+	d.Usage = ""
+	d.messageDelta(w, message, message.Member("usage"))
+	w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: d.Message})
 	return problem
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // FindSlots finds the slots of a content_block_delta.
-func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+func FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	s.Walk(at, slot)
 	return 0, f.JSON.Member("type").Str == "content_block_delta"
 }

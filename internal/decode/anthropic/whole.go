@@ -10,6 +10,6 @@ import (
 // the part of the block.
 func Block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value) *wire.Problem {
 	of.Whole = true
-	_, problem := reader{w, new(Decoder)}.block(of, block)
+	_, problem := new(Decoder).block(w, of, block)
 	return problem
 }

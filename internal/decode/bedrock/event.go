@@ -8,21 +8,9 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// claimsMessage claims the answer of Converse, and a user message with results.
 func claimsMessage(f wire.Frame) wire.Claim {
 	var output, stop, role, content jsonscan.Value
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "output":
-			output = m.Value
-		case "stopReason":
-			stop = m.Value
-		case "role":
-			role = m.Value
-		case "content":
-			content = m.Value
-		}
-	}
+	f.Read(output.From("output"), stop.From("stopReason"), role.From("role"), content.From("content"))
 	if stop.IsString() && output.Member("message").IsObject() {
 		return wire.Surely
 	}
@@ -77,10 +65,8 @@ var (
 	}
 )
 
-// isEvent reports whether an event or an exception of this name exists.
 func isEvent(name string) bool {
 	return slices.Contains(eventNames[:], name) || isException(name)
 }
 
-// isException reports whether a frame of this name is an exception.
 func isException(name string) bool { return slices.Contains(exceptionNames[:], name) }

@@ -24,25 +24,18 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format bedrock.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "bedrock" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "bedrock" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return slices.Concat([]string{"event", "stopReason", "role"}, eventNames[:], exceptionNames[:])
+// Format returns the format bedrock.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "bedrock", Shape: "bedrock",
+		Keys:      slices.Concat([]string{"event", "stopReason", "role"}, eventNames[:], exceptionNames[:]),
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	if f.Done {
 		return wire.No
 	}
@@ -79,7 +72,7 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return reader{w, d}.decode(f)
+	return d.decode(w, f)
 }
 
 // Clone returns an independent copy.
@@ -89,43 +82,36 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-// reader reads one frame.
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
-// decode emits the chunks of a frame.
-func (r reader) decode(f wire.Frame) *wire.Problem {
+func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	kind, e := readEvent(f)
 	if kind == "" {
-		return r.wholeMessage(f.JSON)
+		return d.wholeMessage(w, f.JSON)
 	}
 	if !e.IsObject() {
 		return wire.WrongType(kind, e, "an object")
 	}
 	switch kind {
 	case "messageStart":
-		*r.d = Decoder{}
-		r.Emit(chunks.Chunk{Kind: chunks.Start, Role: r.Text(e.Member("role")), Fresh: true})
+		*d = Decoder{}
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Role: w.Text(e.Member("role")), Fresh: true})
 	case "contentBlockStart":
-		return r.startBlock(e)
+		return d.startBlock(w, e)
 	case "contentBlockDelta":
-		return r.delta(e)
+		return d.delta(w, e)
 	case "contentBlockStop":
-		r.stopBlock(e.Member("contentBlockIndex"))
+		d.stopBlock(w, e.Member("contentBlockIndex"))
 	case "messageStop":
-		r.endResult()
-		*r.d = Decoder{}
-		r.finish(e.Member("stopReason"))
+		d.endResult(w)
+		*d = Decoder{}
+		d.finish(w, e.Member("stopReason"))
 	case "metadata":
 		if usage := e.Member("usage"); usage.IsObject() {
-			r.Emit(chunks.Chunk{Kind: chunks.Usage, Usage: r.Compact(usage.Raw)})
+			w.Emit(chunks.Chunk{Kind: chunks.Usage, Usage: w.Compact(usage.Raw)})
 		}
-		r.Emit(chunks.Chunk{Kind: chunks.Ended})
+		w.Emit(chunks.Chunk{Kind: chunks.Ended})
 	default:
-		*r.d = Decoder{}
-		r.FailRun("", r.failureText(kind, e))
+		*d = Decoder{}
+		w.FailRun("", d.failureText(w, kind, e))
 	}
 	return nil
 }

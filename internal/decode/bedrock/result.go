@@ -28,34 +28,33 @@ const maxResult = 1 << 20
 
 // startResult begins the result of a tool that the provider runs:
 // {"toolUseId","status"?,"type"?}.
-func (r reader) startResult(v jsonscan.Value) *wire.Problem {
-	w := wire.Body{Writer: r.Writer}
-	r.d.Result.ID = wire.Keep(w.Text("toolUseId", v.Member("toolUseId")))
-	if status := w.Text("status", v.Member("status")); status != "" {
-		r.d.Result.Status = w.OneOf("status", status, "success", "error")
+func (d *Decoder) startResult(w *wire.Writer, v jsonscan.Value) *wire.Problem {
+	b := wire.Body{Writer: w}
+	d.Result.ID = wire.Keep(b.Text("toolUseId", v.Member("toolUseId")))
+	if status := b.Text("status", v.Member("status")); status != "" {
+		d.Result.Status = b.OneOf("status", status, "success", "error")
 	}
-	if w.Problem == nil && r.d.Result.ID == "" {
-		w.Fail(&wire.Problem{Code: wire.BadShape, Text: "the result names no call: toolUseId is missing or empty"})
+	if b.Problem == nil && d.Result.ID == "" {
+		b.Fail(&wire.Problem{Code: wire.BadShape, Text: "the result names no call: toolUseId is missing or empty"})
 	}
-	if w.Problem != nil {
-		r.d.Result = Result{}
+	if b.Problem != nil {
+		d.Result = Result{}
 	}
-	return w.Problem
+	return b.Problem
 }
 
-// addResult stores a piece of the result: a list of content blocks.
-func (r reader) addResult(index, list jsonscan.Value) *wire.Problem {
+func (d *Decoder) addResult(w *wire.Writer, index, list jsonscan.Value) *wire.Problem {
 	if !list.IsArray() {
 		return wire.WrongType("contentBlockDelta.delta.toolResult", list, "a list of blocks")
 	}
-	a := &r.d.Result
-	if a.ID == "" || r.d.Block != index.Raw {
+	a := &d.Result
+	if a.ID == "" || d.Block != index.Raw {
 		return &wire.Problem{Code: wire.BadShape, Text: "a piece of a tool result comes without the start of its block, which names its call"}
 	}
 	for e := list.Elements(); e.Next(); {
 		if len(a.Blocks)+len(e.Value.Raw) > maxResult {
 			id := a.ID
-			r.endResult()
+			d.endResult(w)
 			return &wire.Problem{Code: wire.OverLimit, Text: fmt.Sprintf("the result of %q is longer than %d bytes: the rest of it is dropped", wire.Clip(id), maxResult)}
 		}
 		if len(a.Blocks) > 0 {
@@ -68,9 +67,9 @@ func (r reader) addResult(index, list jsonscan.Value) *wire.Problem {
 
 // endResult emits the result that came in pieces, if there is one. A result that
 // consists of texts becomes one text.
-func (r reader) endResult() {
-	a := r.d.Result
-	r.d.Result = Result{}
+func (d *Decoder) endResult(w *wire.Writer) {
+	a := d.Result
+	d.Result = Result{}
 	if a.ID == "" {
 		return
 	}
@@ -80,13 +79,13 @@ func (r reader) endResult() {
 	for e := jsonscan.ValueOf(blocks).Elements(); e.Next(); {
 		t := e.Value.Member("text")
 		if !t.IsString() {
-			c.Content = r.Compact(blocks)
+			c.Content = w.Compact(blocks)
 			break
 		}
-		text.WriteString(r.Text(t))
+		text.WriteString(w.Text(t))
 	}
 	if c.Content == "" {
 		c.Text = text.String()
 	}
-	r.Emit(c)
+	w.Emit(c)
 }

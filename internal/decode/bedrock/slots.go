@@ -7,8 +7,7 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// FindSlots finds the slots of a contentBlockDelta.
-func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	kind, _ := readEvent(f)
 	s.Walk(at, slot)
 	return 0, kind == "contentBlockDelta" && s.Has(wire.BlockSlot)

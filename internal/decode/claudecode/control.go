@@ -2,6 +2,7 @@ package claudecode
 
 import (
 	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
 
@@ -11,33 +12,32 @@ import (
 //	→ control_response{response:{request_id,response:{behavior}}} or control_cancel_request{request_id}
 //
 // Other control lines have no effect.
-func (r reader) control(l *line) {
+func (d *Decoder) control(w *wire.Writer, l *line) {
 	switch l.kind.Str {
 	case "control_request":
 		if l.request.Member("subtype").Str == "can_use_tool" {
-			r.await(r.Text(l.requestID), l.request)
+			d.await(w, w.Text(l.requestID), l.request)
 		}
 	case "control_response":
-		r.endWait(r.Text(l.response.Member("request_id")), r.Text(l.response.Member("response").Member("behavior")))
+		d.endWait(w, w.Text(l.response.Member("request_id")), w.Text(l.response.Member("response").Member("behavior")))
 	case "control_cancel_request":
-		r.endWait(r.Text(l.requestID), "")
+		d.endWait(w, w.Text(l.requestID), "")
 	}
 }
 
 // await emits that a call waits for an approval. Older versions name only its tool.
-func (r reader) await(request string, v jsonscan.Value) {
-	id := r.Text(v.Member("tool_use_id"))
+func (d *Decoder) await(w *wire.Writer, request string, v jsonscan.Value) {
+	id := w.Text(v.Member("tool_use_id"))
 	if id == "" {
-		id = r.d.newest(r.Text(v.Member("tool_name")))
+		id = d.newest(w.Text(v.Member("tool_name")))
 	}
 	if id != "" {
-		r.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: "approval", InterruptID: request})
+		w.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: "approval", InterruptID: request})
 	}
 }
 
-// endWait emits the end of a wait.
-func (r reader) endWait(request, answer string) {
+func (d *Decoder) endWait(w *wire.Writer, request, answer string) {
 	if request != "" {
-		r.Emit(chunks.Chunk{Kind: chunks.Resume, InterruptID: request, Text: answer})
+		w.Emit(chunks.Chunk{Kind: chunks.Resume, InterruptID: request, Text: answer})
 	}
 }

@@ -17,29 +17,20 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// Format is the format claude-code.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "claude-code" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "anthropic" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Console has no effect.
-func (Format) Console() {}
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"subtype", "message", "event", "request", "response", "request_id", "uuid"}
+// Format returns the format claude-code.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "claude-code", Shape: "anthropic",
+		Keys:      []string{"subtype", "message", "event", "request", "response", "request_id", "uuid"},
+		Claims:    claims,
+		Console:   true,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format. A line of an unknown type
-// can be if it has a member that most lines have, and no other format surely has it.
-func (Format) Claims(f wire.Frame) wire.Claim {
+// claims claims lines. A line of an unknown type can be of this format if it has a member that most lines have, and no other format surely has it.
+func claims(f wire.Frame) wire.Claim {
 	var l line
 	l.read(f)
 	mine, perhaps := false, l.session.IsString() || l.uuid.IsString()
@@ -75,7 +66,6 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// line is the members of a line of any type.
 type line struct {
 	kind, subtype, message, parent, session, uuid jsonscan.Value
 	event                                         jsonscan.Value // of a stream_event
@@ -87,48 +77,13 @@ type line struct {
 }
 
 func (l *line) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			l.kind = m.Value
-		case "subtype":
-			l.subtype = m.Value
-		case "message":
-			l.message = m.Value
-		case "parent_tool_use_id":
-			l.parent = m.Value
-		case "session_id":
-			l.session = m.Value
-		case "uuid":
-			l.uuid = m.Value
-		case "event":
-			l.event = m.Value
-		case "request_id":
-			l.requestID = m.Value
-		case "request":
-			l.request = m.Value
-		case "response":
-			l.response = m.Value
-		case "is_error":
-			l.isError = m.Value
-		case "result":
-			l.result = m.Value
-		case "errors":
-			l.errors = m.Value
-		case "terminal_reason":
-			l.terminal = m.Value
-		case "deferred_tool_use":
-			l.deferred = m.Value
-		case "aborted":
-			l.aborted = m.Value
-		case "isSynthetic":
-			l.synthetic = m.Value
-		case "supersedes":
-			l.supersedes = m.Value
-		case "tool_use_id":
-			l.toolUse = m.Value
-		case "description":
-			l.description = m.Value
-		}
-	}
+	f.Read(
+		l.kind.From("type"), l.subtype.From("subtype"), l.message.From("message"),
+		l.parent.From("parent_tool_use_id"), l.session.From("session_id"), l.uuid.From("uuid"),
+		l.event.From("event"), l.requestID.From("request_id"), l.request.From("request"),
+		l.response.From("response"), l.isError.From("is_error"), l.result.From("result"),
+		l.errors.From("errors"), l.terminal.From("terminal_reason"), l.deferred.From("deferred_tool_use"),
+		l.aborted.From("aborted"), l.synthetic.From("isSynthetic"), l.supersedes.From("supersedes"),
+		l.toolUse.From("tool_use_id"), l.description.From("description"),
+	)
 }

@@ -12,39 +12,32 @@ import (
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var l line
 	l.read(f)
-	r := reader{w, d}
 	switch l.kind.Str {
 	case "stream_event":
-		return r.streamEvent(&l)
+		return d.streamEvent(w, &l)
 	case "assistant":
-		return r.assistant(&l)
+		return d.assistant(w, &l)
 	case "user":
-		return r.user(&l)
+		return d.user(w, &l)
 	case "system":
-		r.system(&l)
+		d.system(w, &l)
 	case "tool_progress":
-		r.progress(r.Text(l.toolUse), "")
+		d.progress(w, w.Text(l.toolUse), "")
 	case "control_request", "control_response", "control_cancel_request":
-		r.control(&l)
+		d.control(w, &l)
 	case "result":
-		r.result(&l)
+		d.result(w, &l)
 	case "tool_use_summary", "streamlined_tool_use_summary", "transcript_mirror": // tell of calls of other lines
 	default:
-		r.Unknown("line", l.kind.Str, f.JSON)
+		w.Unknown("line", l.kind.Str, f.JSON)
 	}
 	return nil
 }
 
-// reader reads one line.
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
 // place completes the chunks after the first n: those of a subagent have its
 // namespace, and its calls have the call that started it as parent.
-func (r reader) place(n int, parent string) {
-	list := r.Since(n)
+func (d *Decoder) place(w *wire.Writer, n int, parent string) {
+	list := w.Since(n)
 	for i := range list {
 		c := &list[i]
 		c.Namespace = parent
@@ -56,85 +49,81 @@ func (r reader) place(n int, parent string) {
 
 // start begins a run, unless one is open: the stream may begin in the middle of a
 // turn.
-func (r reader) start() {
-	if !r.d.Running {
-		r.d.Running, r.d.Aborted = true, false
-		r.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
+func (d *Decoder) start(w *wire.Writer) {
+	if !d.Running {
+		d.Running, d.Aborted = true, false
+		w.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
 	}
 }
 
-// system emits the beginning of a turn, and that a subagent works or has ended.
-func (r reader) system(l *line) {
+func (d *Decoder) system(w *wire.Writer, l *line) {
 	switch l.subtype.Str {
 	case "init":
-		r.endTurn()
-		r.start()
+		d.endTurn(w)
+		d.start(w)
 	case "task_progress":
-		r.progress(r.Text(l.toolUse), r.Text(l.description))
+		d.progress(w, w.Text(l.toolUse), w.Text(l.description))
 	case "task_notification": // the end of a subagent in the background
-		if a := r.d.answered(r.Text(l.toolUse)); a != nil {
-			r.endMessage(a)
+		if a := d.answered(w.Text(l.toolUse)); a != nil {
+			d.endMessage(w, a)
 		}
 	case "model_refusal_fallback":
-		r.retract(&r.d.Root)
+		d.retract(w, &d.Root)
 	}
 }
 
-// progress emits that the tool of an open call works.
-func (r reader) progress(id, text string) {
-	if r.d.isOpen(id) {
-		r.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: text})
+func (d *Decoder) progress(w *wire.Writer, id, text string) {
+	if d.isOpen(id) {
+		w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: text})
 	}
 }
 
 // result emits the end of a turn. A provider's error has the subtype success, and
 // is_error is true.
-func (r reader) result(l *line) {
+func (d *Decoder) result(w *wire.Writer, l *line) {
 	c := chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"}
 	aborted := strings.HasPrefix(l.terminal.Str, "aborted")
 	switch {
-	case aborted, r.d.Aborted && strings.HasPrefix(l.subtype.Str, "error"):
-		c.Status, c.Text = "cancelled", r.resultText(l)
+	case aborted, d.Aborted && strings.HasPrefix(l.subtype.Str, "error"):
+		c.Status, c.Text = "cancelled", d.resultText(w, l)
 	case l.isError.Kind == jsonscan.True, strings.HasPrefix(l.subtype.Str, "error"):
-		c.Status, c.Text = "error", r.resultText(l)
+		c.Status, c.Text = "error", d.resultText(w, l)
 	case l.deferred.IsObject():
 		c.Status = "interrupted"
-		r.Emit(chunks.Chunk{Kind: chunks.Await, ID: r.Text(l.deferred.Member("id")), Why: "deferred"})
+		w.Emit(chunks.Chunk{Kind: chunks.Await, ID: w.Text(l.deferred.Member("id")), Why: "deferred"})
 	}
-	r.end(c)
+	d.end(w, c)
 }
 
 // endTurn ends a turn that has no result, because another one begins. A process that
 // was killed prints no result. Subagents in the background are active between turns.
-func (r reader) endTurn() {
+func (d *Decoder) endTurn(w *wire.Writer) {
 	switch {
-	case r.d.Root.Phase == NoMessage:
-	case len(r.d.Open) > 0 || r.d.Root.Phase == Streaming:
-		r.end(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the turn has no result in the stream"})
+	case d.Root.Phase == NoMessage:
+	case len(d.Open) > 0 || d.Root.Phase == Streaming:
+		d.end(w, chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the turn has no result in the stream"})
 	default:
-		r.end(chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"})
+		d.end(w, chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"})
 	}
 }
 
-// end emits the end of a run, after that of its messages.
-func (r reader) end(c chunks.Chunk) {
-	r.endMessage(&r.d.Root)
-	for i := range r.d.Below {
-		r.endMessage(&r.d.Below[i])
+func (d *Decoder) end(w *wire.Writer, c chunks.Chunk) {
+	d.endMessage(w, &d.Root)
+	for i := range d.Below {
+		d.endMessage(w, &d.Below[i])
 	}
-	r.Emit(c)
-	*r.d = Decoder{}
+	w.Emit(c)
+	*d = Decoder{}
 }
 
-// resultText returns the text of the error that ended a turn.
-func (r reader) resultText(l *line) string {
-	if s := r.Text(l.result); s != "" {
+func (d *Decoder) resultText(w *wire.Writer, l *line) string {
+	if s := w.Text(l.result); s != "" {
 		return s
 	}
 	for e := l.errors.Elements(); e.Next(); {
-		if s := r.FailureText(e.Value); s != "" {
+		if s := w.FailureText(e.Value); s != "" {
 			return s
 		}
 	}
-	return r.Text(l.subtype)
+	return w.Text(l.subtype)
 }

@@ -6,14 +6,13 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// FindSlots finds the slots of a stream_event with a content_block_delta.
-func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	members := s.Members(at)
 	s.Add(members.Get("parent_tool_use_id"), wire.NamespaceSlot)
 	for _, key := range [...]string{"session_id", "uuid", "ttft_ms"} {
 		s.Add(members.Get(key), wire.Unread)
 	}
-	note, ok = anthropic.Format{}.FindSlots(s, wire.Frame{JSON: f.JSON.Member("event")}, members.Get("event"))
+	note, ok = anthropic.FindSlots(s, wire.Frame{JSON: f.JSON.Member("event")}, members.Get("event"))
 	return note, ok && f.Type() == "stream_event"
 }
 

@@ -116,7 +116,6 @@ func (d *Decoder) agent(parent string) *Agent {
 // assistant lines repeat them.
 func (a *Agent) streams() bool { return a != nil && a.Phase >= Streaming }
 
-// open records a call without a result.
 func (d *Decoder) open(id, name string) {
 	if !d.isOpen(id) {
 		d.Open = append(wire.MakeRoom(d.Open, maxOpen), Call{wire.Keep(id), wire.Keep(name)})

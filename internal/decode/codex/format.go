@@ -20,28 +20,18 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format codex-exec.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "codex-exec" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "responses" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Console has no effect.
-func (Format) Console() {}
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"type"}
+// Format returns the format codex-exec.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "codex-exec", Shape: "responses",
+		Keys:    []string{"type"},
+		Claims:  claims,
+		Console: true,
+		New:     func() wire.Decoder { return new(Decoder) },
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	var e event
 	e.read(f)
 	switch kind := e.kind.Str; kind {
@@ -67,26 +57,15 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// event is the members of an event of any type.
 type event struct {
 	kind, item, failure, message, session jsonscan.Value
 }
 
 func (e *event) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			e.kind = m.Value
-		case "item":
-			e.item = m.Value
-		case "error":
-			e.failure = m.Value
-		case "message":
-			e.message = m.Value
-		case "session_id":
-			e.session = m.Value
-		}
-	}
+	f.Read(
+		e.kind.From("type"), e.item.From("item"), e.failure.From("error"), e.message.From("message"),
+		e.session.From("session_id"),
+	)
 }
 
 // Decoder decodes the events of a session. Its fields are the state between
@@ -124,56 +103,49 @@ func (d *Decoder) Clone() wire.Decoder {
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
-	r := reader{w, d}
 	switch e.kind.Str {
 	case "thread.started", "session.created":
-		r.abort()
+		d.abort(w)
 	case "turn.started":
-		r.abort()
-		r.start()
+		d.abort(w)
+		d.start(w)
 	case "turn.completed":
-		r.end(chunks.Chunk{Status: "completed"})
+		d.end(w, chunks.Chunk{Status: "completed"})
 	case "turn.failed":
-		r.end(chunks.Chunk{Status: "error", Text: w.FailureText(e.failure)})
+		d.end(w, chunks.Chunk{Status: "error", Text: w.FailureText(e.failure)})
 	case "item.started", "item.updated", "item.completed":
 		if !e.item.IsObject() {
 			return wire.WrongType("item", e.item, "an object")
 		}
-		return r.item(e.kind.Str, e.item)
+		return d.item(w, e.kind.Str, e.item)
 	default:
-		r.unknownItem("event", e.kind.Str, e.item)
-		r.Unknown("event", e.kind.Str, f.JSON)
+		d.unknownItem(w, "event", e.kind.Str, e.item)
+		w.Unknown("event", e.kind.Str, f.JSON)
 	}
 	return nil
 }
 
-// reader reads one frame.
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
 // start begins a run, unless one is open: the stream may begin in the middle of a
 // turn.
-func (r reader) start() {
-	if !r.d.Running {
-		*r.d = Decoder{Running: true}
-		r.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
+func (d *Decoder) start(w *wire.Writer) {
+	if !d.Running {
+		*d = Decoder{Running: true}
+		w.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
 	}
 }
 
 // abort ends a turn that has no end on the wire, because another process or turn
 // begins. The CLI prints no event where a turn is interrupted.
-func (r reader) abort() {
-	if r.d.Running {
-		r.end(chunks.Chunk{Status: "cancelled", Text: "the turn has no end in the stream"})
+func (d *Decoder) abort(w *wire.Writer) {
+	if d.Running {
+		d.end(w, chunks.Chunk{Status: "cancelled", Text: "the turn has no end in the stream"})
 	}
 }
 
 // end ends a run. Items that were not completed have no result: some versions of the
 // CLI print none for items that are abandoned.
-func (r reader) end(c chunks.Chunk) {
+func (d *Decoder) end(w *wire.Writer, c chunks.Chunk) {
 	c.Kind, c.Abandons = chunks.RunEnd, c.Status == "completed"
-	r.Emit(c)
-	*r.d = Decoder{}
+	w.Emit(c)
+	*d = Decoder{}
 }

@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// item is the members of an item of any type.
 type item struct {
 	kind, id, text, status           string
 	command, output, exit            jsonscan.Value // of a command
@@ -18,18 +17,18 @@ type item struct {
 	whole                            jsonscan.Value
 }
 
-func (r reader) read(v jsonscan.Value) (i item) {
+func (d *Decoder) read(w *wire.Writer, v jsonscan.Value) (i item) {
 	i.whole = v
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "type", "item_type": // the latter until September 2025
-			i.kind = r.Text(m.Value)
+			i.kind = w.Text(m.Value)
 		case "id":
-			i.id = r.Text(m.Value)
+			i.id = w.Text(m.Value)
 		case "text":
-			i.text = r.Text(m.Value)
+			i.text = w.Text(m.Value)
 		case "status":
-			i.status = r.Text(m.Value)
+			i.status = w.Text(m.Value)
 		case "command":
 			i.command = m.Value
 		case "aggregated_output":
@@ -61,115 +60,111 @@ func (r reader) read(v jsonscan.Value) (i item) {
 
 // item emits the chunks of an item. Items of other types, such as todo_list and
 // error, are neither content nor calls.
-func (r reader) item(event string, v jsonscan.Value) *wire.Problem {
-	i := r.read(v)
+func (d *Decoder) item(w *wire.Writer, event string, v jsonscan.Value) *wire.Problem {
+	i := d.read(w, v)
 	completed := event == "item.completed"
 	switch i.kind {
 	case "agent_message", "assistant_message": // the latter until September 2025
 		if completed {
-			r.text(i.text)
+			d.text(w, i.text)
 		}
 	case "reasoning":
 		if completed {
-			r.content(chunks.Reasoning, i.text)
+			d.content(w, chunks.Reasoning, i.text)
 		}
 	case "command_execution", "file_change", "web_search", "mcp_tool_call", "collab_tool_call":
 		if i.id == "" {
 			return wire.WrongShape("the item of type %s has no id", i.kind)
 		}
-		r.call(&i, completed)
+		d.call(w, &i, completed)
 	case "todo_list", "error":
 	default:
-		r.unknownItem("item", i.kind, v)
+		d.unknownItem(w, "item", i.kind, v)
 	}
 	return nil
 }
 
 // unknownItem reads an item of an unknown type, or in an event of an unknown type. Items of
 // calls have more than a text.
-func (r reader) unknownItem(what, kind string, v jsonscan.Value) {
+func (d *Decoder) unknownItem(w *wire.Writer, what, kind string, v jsonscan.Value) {
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "id", "type", "item_type", "text", "message", "items":
 		default:
-			r.UnknownCall(what, kind, m.Key)
+			w.UnknownCall(what, kind, m.Key)
 		}
 	}
 }
 
-// text emits an agent_message.
-func (r reader) text(text string) {
-	r.start()
-	if r.d.Text {
-		r.d.Parts = 0
-		r.Emit(chunks.Chunk{Kind: chunks.Start, Fresh: true})
+func (d *Decoder) text(w *wire.Writer, text string) {
+	d.start(w)
+	if d.Text {
+		d.Parts = 0
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Fresh: true})
 	}
-	r.d.Text = true
-	r.content(chunks.Text, text)
+	d.Text = true
+	d.content(w, chunks.Text, text)
 }
 
-// content emits a whole content part.
-func (r reader) content(kind chunks.Kind, text string) {
-	r.start()
+func (d *Decoder) content(w *wire.Writer, kind chunks.Kind, text string) {
+	d.start(w)
 	if text == "" {
 		return
 	}
-	part := r.d.Parts
-	r.d.Parts++
-	r.Emit(chunks.Chunk{Kind: kind, Part: part, Text: text})
-	r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: part})
+	part := d.Parts
+	d.Parts++
+	w.Emit(chunks.Chunk{Kind: kind, Part: part, Text: text})
+	w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: part})
 }
 
 // call emits a call and, where the item is completed, its result. An item that was
 // completed before is not open, so its id begins another call: each process counts
 // its items from zero.
-func (r reader) call(i *item, completed bool) {
-	r.start()
-	if !slices.Contains(r.d.Open, i.id) {
-		r.begin(i)
+func (d *Decoder) call(w *wire.Writer, i *item, completed bool) {
+	d.start(w)
+	if !slices.Contains(d.Open, i.id) {
+		d.begin(w, i)
 	}
-	if slices.Contains(r.d.Blank, i.id) && (completed || !i.blank()) {
-		r.Emit(chunks.Chunk{Kind: chunks.Fragment, ID: i.id, Args: r.args(i), Object: true})
-		r.seal(i)
+	if slices.Contains(d.Blank, i.id) && (completed || !i.blank()) {
+		w.Emit(chunks.Chunk{Kind: chunks.Fragment, ID: i.id, Args: d.args(w, i), Object: true})
+		d.seal(w, i)
 	}
 	if completed {
-		r.d.Open = remove(r.d.Open, i.id)
-		r.result(i)
+		d.Open = remove(d.Open, i.id)
+		d.result(w, i)
 	}
 }
 
 // begin emits the beginning of a call. The args of most items are whole when they
 // start. A search may have its query only when it is completed.
-func (r reader) begin(i *item) {
+func (d *Decoder) begin(w *wire.Writer, i *item) {
 	c := chunks.Chunk{Kind: chunks.Fragment, ID: i.id, Name: i.kind, CallKind: "server", Provider: true, Opens: true, Final: true}
 	switch i.kind {
 	case "mcp_tool_call":
 		c.CallKind = "mcp"
-		c.Name = r.Text(i.tool)
+		c.Name = w.Text(i.tool)
 	case "collab_tool_call":
-		c.Name = r.Text(i.tool)
+		c.Name = w.Text(i.tool)
 	}
 	if c.Name == "" {
 		c.Name = i.kind
 	}
-	r.d.Open = append(wire.MakeRoom(r.d.Open, maxOpen), wire.Keep(i.id))
+	d.Open = append(wire.MakeRoom(d.Open, maxOpen), wire.Keep(i.id))
 	if i.blank() {
-		r.Emit(c)
-		r.d.Blank = append(wire.MakeRoom(r.d.Blank, maxOpen), wire.Keep(i.id))
+		w.Emit(c)
+		d.Blank = append(wire.MakeRoom(d.Blank, maxOpen), wire.Keep(i.id))
 		return
 	}
-	c.Args, c.Object = r.args(i), true
-	r.Emit(c)
-	r.seal(i)
+	c.Args, c.Object = d.args(w, i), true
+	w.Emit(c)
+	d.seal(w, i)
 }
 
-// seal completes the args of a call.
-func (r reader) seal(i *item) {
-	r.Emit(chunks.Chunk{Kind: chunks.Seal, ID: i.id})
-	r.d.Blank = remove(r.d.Blank, i.id)
+func (d *Decoder) seal(w *wire.Writer, i *item) {
+	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: i.id})
+	d.Blank = remove(d.Blank, i.id)
 }
 
-// remove returns a list without its first element that is s.
 func remove(list []string, s string) []string {
 	if k := slices.Index(list, s); k >= 0 {
 		return slices.Delete(list, k, k+1)
@@ -177,7 +172,6 @@ func remove(list []string, s string) []string {
 	return list
 }
 
-// blank reports whether the args of a call are still to come.
 func (i *item) blank() bool {
 	args := jsonscan.Value{}
 	switch i.kind {
@@ -194,37 +188,34 @@ func (i *item) blank() bool {
 	return !args.Present() || args.Raw == `""` || args.IsArray() && !elements.Next()
 }
 
-// args returns the args of a call as an object.
-func (r reader) args(i *item) string {
+func (d *Decoder) args(w *wire.Writer, i *item) string {
 	switch i.kind {
 	case "command_execution":
-		return r.object(member{`"command"`, i.command})
+		return d.object(w, member{`"command"`, i.command})
 	case "file_change":
-		return r.object(member{`"changes"`, i.changes})
+		return d.object(w, member{`"changes"`, i.changes})
 	case "web_search":
-		return r.object(member{`"query"`, i.query})
+		return d.object(w, member{`"query"`, i.query})
 	case "collab_tool_call":
-		return r.object(member{`"prompt"`, i.prompt}, member{`"receiver_thread_ids"`, i.receivers})
+		return d.object(w, member{`"prompt"`, i.prompt}, member{`"receiver_thread_ids"`, i.receivers})
 	}
 	if !i.arguments.Present() {
-		r.UnknownMembers("the item", i.whole, "tool", "result", "error")
+		w.UnknownMembers("the item", i.whole, "tool", "result", "error")
 		return "{}"
 	}
 	if i.arguments.IsNested() {
-		return r.Compact(i.arguments.Raw)
+		return w.Compact(i.arguments.Raw)
 	}
 	return i.arguments.Raw
 }
 
-// member is a member of an object.
 type member struct {
 	rawKey string
 	value  jsonscan.Value
 }
 
-// object returns an object of the members that are present.
-func (r reader) object(members ...member) string {
-	return r.Compact(r.Build(func(dst []byte) []byte {
+func (d *Decoder) object(w *wire.Writer, members ...member) string {
+	return w.Compact(w.Build(func(dst []byte) []byte {
 		dst = append(dst, '{')
 		for _, m := range members {
 			if m.value.Present() {
@@ -235,31 +226,30 @@ func (r reader) object(members ...member) string {
 	}))
 }
 
-// result emits the result of a completed item.
-func (r reader) result(i *item) {
+func (d *Decoder) result(w *wire.Writer, i *item) {
 	c := chunks.Chunk{Kind: chunks.Result, ID: i.id, Status: i.resultStatus()}
 	switch {
 	case i.failure.Present():
-		c.Text = r.FailureText(i.failure)
+		c.Text = w.FailureText(i.failure)
 	case i.kind == "command_execution":
-		c.Text = r.Text(i.output)
+		c.Text = w.Text(i.output)
 	case i.kind == "collab_tool_call" && i.agentStates.IsNested():
-		c.Content = r.Compact(i.agentStates.Raw)
+		c.Content = w.Compact(i.agentStates.Raw)
 	case i.kind == "mcp_tool_call":
-		c.Content, c.Text = r.mcpResult(i.result)
+		c.Content, c.Text = d.mcpResult(w, i.result)
 	}
-	r.Emit(c)
+	w.Emit(c)
 }
 
 // mcpResult returns the content of an MCP result: {"content":[…],"structured_content"}.
-func (r reader) mcpResult(v jsonscan.Value) (content, text string) {
+func (d *Decoder) mcpResult(w *wire.Writer, v jsonscan.Value) (content, text string) {
 	if list := v.Member("content"); list.IsArray() {
-		return r.Compact(list.Raw), ""
+		return w.Compact(list.Raw), ""
 	}
 	if v.IsNested() {
-		return r.Compact(v.Raw), ""
+		return w.Compact(v.Raw), ""
 	}
-	return "", r.Text(v)
+	return "", w.Text(v)
 }
 
 // resultStatus returns success, error or denied. The exit code is null where the

@@ -21,42 +21,23 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format cohere.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "cohere" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"type", "finish_reason"}
+// Format returns the format cohere.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "cohere", Shape: "openai",
+		Keys:      []string{"type", "finish_reason"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	var kind, delta, role, call, message, finish jsonscan.Value
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "message":
-			message = m.Value
-		case "finish_reason":
-			finish = m.Value
-		case "type":
-			kind = m.Value
-		case "delta":
-			delta = m.Value
-		case "role":
-			role = m.Value
-		case "tool_call_id":
-			call = m.Value
-		}
-	}
+	f.Read(
+		message.From("message"), finish.From("finish_reason"), kind.From("type"), delta.From("delta"),
+		role.From("role"), call.From("tool_call_id"),
+	)
 	switch kind.Str {
 	case "message-start", "message-end", "content-start", "content-delta", "tool-plan-delta", "tool-call-start", "tool-call-delta", "citation-start":
 		// Other formats have events of these names, without this delta.
@@ -94,7 +75,7 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if e.delta.Present() && !e.delta.IsObject() {
 		return wire.WrongType("delta", e.delta, "an object")
 	}
-	return reader{w, d}.event(&e, f.JSON)
+	return d.event(w, &e, f.JSON)
 }
 
 // Clone returns an independent copy.
@@ -103,60 +84,42 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-// event is the members of an event of any type, or of an answer.
 type event struct {
 	kind, id, index, delta, answer jsonscan.Value
 }
 
 func (e *event) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "message":
-			e.answer = m.Value
-		case "type":
-			e.kind = m.Value
-		case "id":
-			e.id = m.Value
-		case "index":
-			e.index = m.Value
-		case "delta":
-			e.delta = m.Value
-		}
-	}
+	f.Read(
+		e.answer.From("message"), e.kind.From("type"), e.id.From("id"), e.index.From("index"),
+		e.delta.From("delta"),
+	)
 }
 
-// reader reads one frame.
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
-// event emits the chunks of an event. v is its JSON.
-func (r reader) event(e *event, v jsonscan.Value) *wire.Problem {
+func (d *Decoder) event(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
 	switch message := e.delta.Member("message"); e.kind.Str {
 	case "message-start":
-		r.d.Message = wire.Keep(r.Text(e.id))
-		r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: r.Text(message.Member("role")), Fresh: true})
+		d.Message = wire.Keep(w.Text(e.id))
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: w.Text(message.Member("role")), Fresh: true})
 	case "tool-plan-delta":
-		r.emitText(chunks.Reasoning, 0, message.Member("tool_plan"))
+		d.emitText(w, chunks.Reasoning, 0, message.Member("tool_plan"))
 	case "content-start", "content-delta":
 		content := message.Member("content")
-		r.emitText(chunks.Text, e.index.Int(), content.Member("text"))
-		r.emitText(chunks.Reasoning, e.index.Int(), content.Member("thinking"))
+		d.emitText(w, chunks.Text, e.index.Int(), content.Member("text"))
+		d.emitText(w, chunks.Reasoning, e.index.Int(), content.Member("thinking"))
 	case "content-end":
-		r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: r.d.Message, Part: e.index.Int()})
+		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: d.Message, Part: e.index.Int()})
 	case "tool-call-start", "tool-call-delta":
-		return r.toolCall(e.index, message.Member("tool_calls"), e.kind.Str == "tool-call-start")
+		return d.toolCall(w, e.index, message.Member("tool_calls"), e.kind.Str == "tool-call-start")
 	case "tool-call-end":
-		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: r.d.Message, Index: e.index.Raw})
+		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: d.Message, Index: e.index.Raw})
 	case "message-end":
-		r.endMessage(e.delta)
+		d.endMessage(w, e.delta)
 	case "":
 		if e.answer.IsObject() {
-			r.wholeAnswer(r.Text(e.id), e.answer, v)
+			d.wholeAnswer(w, w.Text(e.id), e.answer, v)
 			return nil
 		}
-		return r.ToolResult(wire.ReadResult(v))
+		return w.ToolResult(wire.ReadResult(v))
 	}
 	return nil
 }

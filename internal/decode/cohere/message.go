@@ -8,32 +8,29 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// wholeAnswer emits an answer that was not streamed.
-func (r reader) wholeAnswer(id string, message, end jsonscan.Value) {
-	r.d.Message = wire.Keep(id)
-	r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: "assistant", Fresh: true})
-	r.emitText(chunks.Reasoning, 0, message.Member("tool_plan"))
+func (d *Decoder) wholeAnswer(w *wire.Writer, id string, message, end jsonscan.Value) {
+	d.Message = wire.Keep(id)
+	w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: "assistant", Fresh: true})
+	d.emitText(w, chunks.Reasoning, 0, message.Member("tool_plan"))
 	part := 0
 	for e := message.Member("content").Elements(); e.Next(); part++ {
-		r.emitText(chunks.Reasoning, part, e.Value.Member("thinking"))
-		r.emitText(chunks.Text, part, e.Value.Member("text"))
+		d.emitText(w, chunks.Reasoning, part, e.Value.Member("thinking"))
+		d.emitText(w, chunks.Text, part, e.Value.Member("text"))
 	}
 	for e := message.Member("tool_calls").Elements(); e.Next(); {
-		r.OpenAICall(wire.Choice{Message: r.d.Message, Whole: true}, e.Value)
+		w.OpenAICall(wire.Choice{Message: d.Message, Whole: true}, e.Value)
 	}
-	r.UnknownMembers("the message", message, "content", "tool_plan", "tool_calls", "citations")
-	r.endMessage(end)
+	w.UnknownMembers("the message", message, "content", "tool_plan", "tool_calls", "citations")
+	d.endMessage(w, end)
 }
 
-// emitText emits a piece of text or reasoning.
-func (r reader) emitText(kind chunks.Kind, part int, v jsonscan.Value) {
-	if s := r.Text(v); s != "" {
-		r.Emit(chunks.Chunk{Kind: kind, Message: r.d.Message, Part: part, Text: s})
+func (d *Decoder) emitText(w *wire.Writer, kind chunks.Kind, part int, v jsonscan.Value) {
+	if s := w.Text(v); s != "" {
+		w.Emit(chunks.Chunk{Kind: kind, Message: d.Message, Part: part, Text: s})
 	}
 }
 
-// toolCall emits the beginning of a call, or a piece of its args.
-func (r reader) toolCall(index, call jsonscan.Value, begins bool) *wire.Problem {
+func (d *Decoder) toolCall(w *wire.Writer, index, call jsonscan.Value, begins bool) *wire.Problem {
 	if e := call.Elements(); e.Next() { // servers that imitate Cohere send a list of one
 		call = e.Value
 	}
@@ -41,64 +38,46 @@ func (r reader) toolCall(index, call jsonscan.Value, begins bool) *wire.Problem 
 		return wire.WrongType("delta.message.tool_calls", call, "an object")
 	}
 	var id, function jsonscan.Value
-	for m := call.Members(); m.Next(); {
-		switch m.Key {
-		case "id":
-			id = m.Value
-		case "function":
-			function = m.Value
-		default:
-			r.UnknownMember("delta.message.tool_calls", m.Key, m.Value)
-		}
-	}
+	w.ReadKnown("delta.message.tool_calls", call, id.From("id"), function.From("function"))
 	c := chunks.Chunk{
-		Kind: chunks.Fragment, Message: r.d.Message, Index: index.Raw,
-		ID: r.Text(id), Final: begins, Opens: begins, Exact: !begins,
+		Kind: chunks.Fragment, Message: d.Message, Index: index.Raw,
+		ID: w.Text(id), Final: begins, Opens: begins, Exact: !begins,
 	}
 	for m := function.Members(); m.Next(); {
 		switch m.Key {
 		case "name":
-			c.Name = r.Text(m.Value)
+			c.Name = w.Text(m.Value)
 		case "arguments":
-			c.Args = r.Text(m.Value)
+			c.Args = w.Text(m.Value)
 		default:
-			r.UnknownMember("delta.message.tool_calls.function", m.Key, m.Value)
+			w.UnknownMember("delta.message.tool_calls.function", m.Key, m.Value)
 		}
 	}
 	if c.ID != "" || c.Name != "" || c.Args != "" {
-		r.Emit(c)
+		w.Emit(c)
 	}
 	return nil
 }
 
 // endMessage emits the end of a message. The finish reasons ERROR, ERROR_LIMIT and
 // the like, and TIMEOUT are failures of the provider, which end the run.
-func (r reader) endMessage(delta jsonscan.Value) {
+func (d *Decoder) endMessage(w *wire.Writer, delta jsonscan.Value) {
 	var finish, usage, failure jsonscan.Value
-	for m := delta.Members(); m.Next(); {
-		switch m.Key {
-		case "finish_reason":
-			finish = m.Value
-		case "usage":
-			usage = m.Value
-		case "error":
-			failure = m.Value
-		}
-	}
-	message := r.d.Message
-	reason := r.Text(finish)
+	delta.Read(finish.From("finish_reason"), usage.From("usage"), failure.From("error"))
+	message := d.Message
+	reason := w.Text(finish)
 	if usage.IsObject() {
-		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: message, Usage: usage.Raw})
+		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: message, Usage: usage.Raw})
 	}
 	switch {
 	case failure.Present():
-		r.FailRun(message, r.FailureText(failure))
+		w.FailRun(message, w.FailureText(failure))
 		return
 	case strings.HasPrefix(reason, "ERROR"), reason == "TIMEOUT":
-		r.FailRun(message, "the finish reason is "+reason)
+		w.FailRun(message, "the finish reason is "+reason)
 		return
 	case reason != "":
-		r.Emit(chunks.Chunk{Kind: chunks.Finish, Message: message, Reason: reason, Truncated: reason == "MAX_TOKENS"})
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Message: message, Reason: reason, Truncated: reason == "MAX_TOKENS"})
 	}
-	r.Emit(chunks.Chunk{Kind: chunks.Ended, Message: message})
+	w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: message})
 }

@@ -5,8 +5,7 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// FindSlots finds the slots of a delta.
-func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	switch f.JSON.Member("type").Str {
 	case "tool-plan-delta", "content-delta", "tool-call-delta":
 		s.Walk(at, slot)

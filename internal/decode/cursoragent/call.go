@@ -11,36 +11,36 @@ import (
 
 // toolCall emits a call, or its result. A call that was refused may have no line of its
 // start.
-func (r reader) toolCall(l *line) *wire.Problem {
-	id := r.Text(l.id)
+func (d *Decoder) toolCall(w *wire.Writer, l *line) *wire.Problem {
+	id := w.Text(l.id)
 	if !l.id.IsString() || id == "" {
 		return wire.WrongType("call_id", l.id, "a string that is not empty")
 	}
-	name, args, result, problem := r.tool(l.call)
+	name, args, result, problem := d.tool(w, l.call)
 	if problem != nil {
 		return problem
 	}
-	completed, open := l.subtype.Str == "completed", slices.Contains(r.d.Calls, wire.Keep(id))
+	completed, open := l.subtype.Str == "completed", slices.Contains(d.Calls, wire.Keep(id))
 	if !open {
-		r.begin(l)
-		r.endText()
+		d.begin(w, l)
+		d.endText(w)
 		c := chunks.Chunk{Kind: chunks.Fragment, ID: id, Name: name, Final: true, Opens: !completed, Whole: completed}
 		if args.Present() {
 			if c.Object = args.IsNested(); c.Object {
-				c.Args = r.Compact(args.Raw)
+				c.Args = w.Compact(args.Raw)
 			} else {
-				c.Args = r.Text(args)
+				c.Args = w.Text(args)
 			}
 		}
-		r.Emit(c)
-		r.Emit(chunks.Chunk{Kind: chunks.Seal, ID: id})
+		w.Emit(c)
+		w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: id})
 	}
 	if completed {
-		r.d.Calls = slices.DeleteFunc(r.d.Calls, func(s string) bool { return s == wire.Keep(id) })
-		r.d.Answered = r.d.Open
-		r.result(id, result)
+		d.Calls = slices.DeleteFunc(d.Calls, func(s string) bool { return s == wire.Keep(id) })
+		d.Answered = d.Open
+		d.result(w, id, result)
 	} else if !open {
-		r.d.Calls = append(wire.MakeRoom(r.d.Calls, maxCalls), wire.Keep(id))
+		d.Calls = append(wire.MakeRoom(d.Calls, maxCalls), wire.Keep(id))
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func (r reader) toolCall(l *line) *wire.Problem {
 // tool returns the name, the args and the result in a tool_call: {"XToolCall":{"args","result"?}},
 // or in older versions {"function":{"name","arguments"}}. The args of an MCP tool have its
 // name and its args.
-func (r reader) tool(call jsonscan.Value) (name string, args, result jsonscan.Value, problem *wire.Problem) {
+func (d *Decoder) tool(w *wire.Writer, call jsonscan.Value) (name string, args, result jsonscan.Value, problem *wire.Problem) {
 	var tool jsonscan.Value
 	for m := call.Members(); m.Next(); {
 		if m.Value.IsObject() && (m.Key == "function" || strings.HasSuffix(m.Key, "ToolCall")) {
@@ -68,7 +68,7 @@ func (r reader) tool(call jsonscan.Value) (name string, args, result jsonscan.Va
 		case "result":
 			result = m.Value
 		default:
-			r.UnknownMember(name, m.Key, m.Value)
+			w.UnknownMember(name, m.Key, m.Value)
 		}
 	}
 	if name == "mcpToolCall" {
@@ -84,12 +84,12 @@ func (r reader) tool(call jsonscan.Value) (name string, args, result jsonscan.Va
 				given = m.Value
 			case "toolCallId":
 			default:
-				r.UnknownMember("mcpToolCall.args", m.Key, m.Value)
+				w.UnknownMember("mcpToolCall.args", m.Key, m.Value)
 			}
 		}
 		args = given
 	}
-	if s := r.Text(called); s != "" {
+	if s := w.Text(called); s != "" {
 		name = s
 	}
 	return name, args, result, nil
@@ -97,7 +97,7 @@ func (r reader) tool(call jsonscan.Value) (name string, args, result jsonscan.Va
 
 // result emits a result, {OUTCOME:{…}}. A command that ends with another exit code than
 // 0 may have the outcome success.
-func (r reader) result(id string, v jsonscan.Value) {
+func (d *Decoder) result(w *wire.Writer, id string, v jsonscan.Value) {
 	c := chunks.Chunk{Kind: chunks.Result, ID: id, Status: "error"}
 	outcome, content := "", v
 	for m := v.Members(); m.Next(); {
@@ -117,9 +117,9 @@ func (r reader) result(id string, v jsonscan.Value) {
 		c.Status = "cancelled"
 	}
 	if content.IsNested() {
-		c.Content = r.Compact(content.Raw)
+		c.Content = w.Compact(content.Raw)
 	} else {
-		c.Text = r.Text(content)
+		c.Text = w.Text(content)
 	}
-	r.Emit(c)
+	w.Emit(c)
 }

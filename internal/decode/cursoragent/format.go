@@ -21,28 +21,18 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format cursor-agent.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "cursor-agent" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// Console has no effect. It states that plain text may stand between the lines.
-func (Format) Console() {}
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"subtype", "session_id"}
+// Format returns the format cursor-agent.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "cursor-agent", Shape: "openai",
+		Keys:    []string{"subtype", "session_id"},
+		Claims:  claims,
+		Console: true,
+		New:     func() wire.Decoder { return new(Decoder) },
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	var l line
 	l.read(f)
 	sure := false
@@ -90,45 +80,20 @@ func IsAnswer(message, session, uuid jsonscan.Value) bool {
 	return session.IsString() && !uuid.Present() && message.IsObject() && !message.Member("id").Present()
 }
 
-// line is the members of a line of any type.
 type line struct {
 	kind, subtype, session, message, text, model, time jsonscan.Value
 	id, call                                           jsonscan.Value // of a tool_call
 	failed, result, request, uuid                      jsonscan.Value // of a result
 }
 
-// read reads the members of a line.
 func (l *line) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			l.kind = m.Value
-		case "subtype":
-			l.subtype = m.Value
-		case "session_id":
-			l.session = m.Value
-		case "message":
-			l.message = m.Value
-		case "text":
-			l.text = m.Value
-		case "model_call_id":
-			l.model = m.Value
-		case "timestamp_ms":
-			l.time = m.Value
-		case "call_id":
-			l.id = m.Value
-		case "tool_call":
-			l.call = m.Value
-		case "is_error":
-			l.failed = m.Value
-		case "result":
-			l.result = m.Value
-		case "request_id":
-			l.request = m.Value
-		case "uuid":
-			l.uuid = m.Value
-		}
-	}
+	f.Read(
+		l.kind.From("type"), l.subtype.From("subtype"), l.session.From("session_id"),
+		l.message.From("message"), l.text.From("text"), l.model.From("model_call_id"),
+		l.time.From("timestamp_ms"), l.id.From("call_id"), l.call.From("tool_call"),
+		l.failed.From("is_error"), l.result.From("result"), l.request.From("request_id"),
+		l.uuid.From("uuid"),
+	)
 }
 
 // Decoder decodes the lines of a session. Its fields are the state between lines.

@@ -13,118 +13,108 @@ import (
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var l line
 	l.read(f)
-	r := reader{w, d}
 	switch kind := l.kind.Str; {
 	case kind == "system" && l.subtype.Str == "init":
-		r.start()
+		d.start(w)
 	case kind == "user" && l.message.IsObject():
-		r.Emit(chunks.Chunk{Kind: chunks.Human, Text: r.PlainText(l.message.Member("content"))})
+		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: w.PlainText(l.message.Member("content"))})
 	case kind == "thinking" && l.subtype.Str == "delta":
-		r.write(&l, Thought, r.Text(l.text))
+		d.write(w, &l, Thought, w.Text(l.text))
 	case kind == "thinking" && l.subtype.Str == "completed":
-		r.endText()
+		d.endText(w)
 	case kind == "assistant" && l.message.IsObject():
-		r.assistant(&l)
+		d.assistant(w, &l)
 	case kind == "tool_call" && (l.subtype.Str == "started" || l.subtype.Str == "completed"):
-		return r.toolCall(&l)
+		return d.toolCall(w, &l)
 	case kind == "result":
-		r.end(&l)
+		d.end(w, &l)
 	case kind == "interaction_query":
 	default:
 		if l.subtype.IsString() {
-			kind = r.Join(kind, "/", r.Text(l.subtype))
+			kind = w.Join(kind, "/", w.Text(l.subtype))
 		}
-		r.Unknown("line", kind, f.JSON)
+		w.Unknown("line", kind, f.JSON)
 	}
 	return nil
 }
 
-// reader reads one line.
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
 // start begins a run. A process that was killed has not written its end.
-func (r reader) start() {
-	if r.d.Run {
-		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the program ended without a result"})
+func (d *Decoder) start(w *wire.Writer) {
+	if d.Run {
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the program ended without a result"})
 	}
-	*r.d = Decoder{Run: true}
-	r.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
+	*d = Decoder{Run: true}
+	w.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
 }
 
-// begin begins a message, unless the line is of the open one.
-func (r reader) begin(l *line) {
-	model := wire.Keep(r.Text(l.model))
-	same := model != "" && model == r.d.Model
-	unknown := (model == "" || r.d.Model == "") && !r.d.Answered
-	if !r.d.Open || !same && !unknown {
-		*r.d = Decoder{Run: true, Open: true, Calls: r.d.Calls}
-		r.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
+func (d *Decoder) begin(w *wire.Writer, l *line) {
+	model := wire.Keep(w.Text(l.model))
+	same := model != "" && model == d.Model
+	unknown := (model == "" || d.Model == "") && !d.Answered
+	if !d.Open || !same && !unknown {
+		*d = Decoder{Run: true, Open: true, Calls: d.Calls}
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
 	}
 	if model != "" {
-		r.d.Model = model
+		d.Model = model
 	}
 }
 
-// write emits a piece of text or of a thought.
-func (r reader) write(l *line, as Written, text string) {
+func (d *Decoder) write(w *wire.Writer, l *line, as Written, text string) {
 	if text == "" {
 		return
 	}
-	r.begin(l)
-	if r.d.Written != as {
-		r.endText()
+	d.begin(w, l)
+	if d.Written != as {
+		d.endText(w)
 	}
-	r.d.Written = as
-	c := chunks.Chunk{Kind: chunks.Text, Part: r.d.Part, Text: text}
+	d.Written = as
+	c := chunks.Chunk{Kind: chunks.Text, Part: d.Part, Text: text}
 	if as == Thought {
 		c.Kind = chunks.Reasoning
 	}
-	r.Emit(c)
+	w.Emit(c)
 }
 
-// endText ends the text or thought that was written last.
-func (r reader) endText() {
-	if r.d.Written != Nothing {
-		r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: r.d.Part})
-		r.d.Part, r.d.Written = r.d.Part+1, Nothing
+func (d *Decoder) endText(w *wire.Writer) {
+	if d.Written != Nothing {
+		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: d.Part})
+		d.Part, d.Written = d.Part+1, Nothing
 	}
-	r.d.Pieces = false
+	d.Pieces = false
 }
 
 // assistant emits text. With --stream-partial-output, a line with a time and without a
 // model_call_id is a piece, and a line with all of the text follows the pieces.
-func (r reader) assistant(l *line) {
+func (d *Decoder) assistant(w *wire.Writer, l *line) {
 	piece := l.time.Present() && !l.model.Present()
-	if !piece && r.d.Pieces {
-		r.begin(l)
-		r.endText()
+	if !piece && d.Pieces {
+		d.begin(w, l)
+		d.endText(w)
 		return
 	}
 	for e := l.message.Member("content").Elements(); e.Next(); {
 		if kind := wire.TypeOf(e.Value); kind != "text" {
-			r.Unknown("content block", kind, e.Value)
+			w.Unknown("content block", kind, e.Value)
 			continue
 		}
-		r.write(l, Answer, r.Text(e.Value.Member("text")))
+		d.write(w, l, Answer, w.Text(e.Value.Member("text")))
 	}
-	if r.d.Pieces = piece; !piece {
-		r.endText()
+	if d.Pieces = piece; !piece {
+		d.endText(w)
 	}
 }
 
 // end ends the run. A process that ended well has left no call open.
-func (r reader) end(l *line) {
+func (d *Decoder) end(w *wire.Writer, l *line) {
 	c := chunks.Chunk{Kind: chunks.RunEnd, Status: "completed", Abandons: true}
 	if l.failed.Kind == jsonscan.True || l.subtype.Str != "success" {
-		c.Status, c.Text, c.Abandons = "error", r.Text(l.result), false
+		c.Status, c.Text, c.Abandons = "error", w.Text(l.result), false
 		if strings.Contains(l.subtype.Str, "cancel") {
 			c.Status = "cancelled"
 		}
 	}
-	r.endText()
-	*r.d = Decoder{}
-	r.Emit(c)
+	d.endText(w)
+	*d = Decoder{}
+	w.Emit(c)
 }

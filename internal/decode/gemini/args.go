@@ -58,7 +58,6 @@ func (a *Args) invalidate() string {
 	return "{"
 }
 
-// pieceFields is the members of a piece.
 type pieceFields struct {
 	path, value jsonscan.Value
 	nested      bool   // the value is an object or an array
@@ -66,7 +65,7 @@ type pieceFields struct {
 	unknown     string // key of a value of an unknown kind
 }
 
-func (r reader) readPiece(piece jsonscan.Value) (f pieceFields) {
+func (d *Decoder) readPiece(w *wire.Writer, piece jsonscan.Value) (f pieceFields) {
 	for m := piece.Members(); m.Next(); {
 		switch m.Key {
 		case "jsonPath", "json_path":
@@ -83,7 +82,7 @@ func (r reader) readPiece(piece jsonscan.Value) (f pieceFields) {
 			}
 		case "structValue", "struct_value", "listValue", "list_value":
 			if m.Value.IsNested() {
-				f.value, f.nested = jsonscan.ValueOf(r.Compact(m.Value.Raw)), true
+				f.value, f.nested = jsonscan.ValueOf(w.Compact(m.Value.Raw)), true
 			}
 		case "willContinue", "will_continue":
 			f.continues = m.Value.Kind == jsonscan.True
@@ -96,12 +95,11 @@ func (r reader) readPiece(piece jsonscan.Value) (f pieceFields) {
 	return f
 }
 
-// piece returns the text that a piece adds to the args.
-func (r reader) piece(a *Args, piece jsonscan.Value) (string, *wire.Problem) {
+func (d *Decoder) piece(w *wire.Writer, a *Args, piece jsonscan.Value) (string, *wire.Problem) {
 	if a.Invalid {
 		return "", nil // the first invalid piece was reported
 	}
-	f := r.readPiece(piece)
+	f := d.readPiece(w, piece)
 	switch {
 	case f.value.Raw == "" && f.unknown != "":
 		return a.invalidate(), wire.WrongShape("functionCall.partialArgs: a value of the kind %q is not known", wire.Clip(f.unknown))
@@ -111,13 +109,13 @@ func (r reader) piece(a *Args, piece jsonscan.Value) (string, *wire.Problem) {
 		return a.invalidate(), wire.WrongType("a value of functionCall.partialArgs", f.value, "a string, a number, a boolean or null")
 	}
 	var buffer [16]step
-	where := r.Text(f.path)
+	where := w.Text(f.path)
 	steps, ok := readPath(buffer[:0], where)
 	if !ok {
 		return a.invalidate(), wire.WrongShape("functionCall.partialArgs: jsonPath %q is no path to a member of the args", wire.Clip(where))
 	}
 	before := *a
-	text := r.Build(func(dst []byte) []byte {
+	text := w.Build(func(dst []byte) []byte {
 		dst, ok = a.write(dst, steps, f.value, f.continues)
 		return dst
 	})
@@ -250,6 +248,6 @@ func (a *Args) close(dst []byte, keep int) []byte {
 }
 
 // closeArgs returns the text from the end of the last value to the end of the args.
-func (r reader) closeArgs(a *Args) string {
-	return r.Build(func(dst []byte) []byte { return a.close(dst, 0) })
+func (d *Decoder) closeArgs(w *wire.Writer, a *Args) string {
+	return w.Build(func(dst []byte) []byte { return a.close(dst, 0) })
 }

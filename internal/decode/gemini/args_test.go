@@ -146,7 +146,7 @@ func FuzzPieces(f *testing.F) {
 	f.Add("$.a.x\n$.b\n$.a.y", false)
 	f.Add("$[0]\n$\n$.a[1]", false)
 	f.Fuzz(func(t *testing.T, paths string, asText bool) {
-		r := reader{new(wire.Writer), new(Decoder)}
+		w, d := new(wire.Writer), new(Decoder)
 		var text strings.Builder
 		var a Args
 		n := 0
@@ -159,7 +159,7 @@ func FuzzPieces(f *testing.F) {
 			if asText {
 				value = fmt.Sprintf(`"stringValue":"%d\"","willContinue":%t`, i, i%2 == 0)
 			}
-			piece, problem := r.piece(&a, jsonscan.ValueOf(`{"jsonPath":`+string(quoted)+`,`+value+`}`))
+			piece, problem := d.piece(w, &a, jsonscan.ValueOf(`{"jsonPath":`+string(quoted)+`,`+value+`}`))
 			if problem == nil && !a.Invalid {
 				n++
 			}
@@ -167,7 +167,7 @@ func FuzzPieces(f *testing.F) {
 		}
 		whole := n > 0 && !a.Invalid
 		if whole {
-			text.WriteString(r.closeArgs(&a))
+			text.WriteString(d.closeArgs(w, &a))
 		}
 		if got := gjson.Valid(text.String()); got != whole {
 			t.Errorf("paths %q: text %q, whole %t; want %t", paths, text.String(), got, whole)

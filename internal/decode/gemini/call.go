@@ -6,7 +6,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// callFields is the members of a functionCall or of a toolCall.
 type callFields struct {
 	id, name, args, pieces jsonscan.Value
 	continues              bool // more pieces of the args follow
@@ -33,12 +32,12 @@ func (f *callFields) read(w *wire.Writer, call jsonscan.Value) {
 
 // call emits a whole call, or a piece of the open call. If server is true, Google
 // runs the call, and its name is the type of the tool.
-func (r reader) call(of wire.Choice, call jsonscan.Value, server bool) *wire.Problem {
+func (d *Decoder) call(w *wire.Writer, of wire.Choice, call jsonscan.Value, server bool) *wire.Problem {
 	var f callFields
-	f.read(r.Writer, call)
+	f.read(w, call)
 	c := chunks.Chunk{
 		Kind: chunks.Fragment, Message: of.Message, Choice: of.Index,
-		ID: r.Text(f.id), Name: r.Text(f.name), Final: true, Opens: true, Provider: server,
+		ID: w.Text(f.id), Name: w.Text(f.name), Final: true, Opens: true, Provider: server,
 	}
 	if server {
 		c.CallKind = "server"
@@ -49,33 +48,33 @@ func (r reader) call(of wire.Choice, call jsonscan.Value, server bool) *wire.Pro
 	case c.Name == "" && f.args.Present():
 		return wire.WrongType("functionCall.name", f.name, "a string that is not empty")
 	case c.Name == "":
-		return r.pieces(of, f.pieces, f.continues)
+		return d.pieces(w, of, f.pieces, f.continues)
 	}
-	r.begin(of)
-	if r.d.Open {
-		r.closeCall(of.Message) // calls are sequential, so the open call has all its args
+	d.begin(w, of)
+	if d.Open {
+		d.closeCall(w, of.Message) // calls are sequential, so the open call has all its args
 	}
 	if f.continues || f.pieces.Present() {
-		r.d.Open, r.d.Choice, r.d.Args = true, of.Index, Args{}
-		r.Emit(c)
-		return r.pieces(of, f.pieces, f.continues)
+		d.Open, d.Choice, d.Args = true, of.Index, Args{}
+		w.Emit(c)
+		return d.pieces(w, of, f.pieces, f.continues)
 	}
 	c.Object, c.Args = true, "{}" // for a call without args
 	switch {
 	case f.args.IsObject():
-		c.Args = r.Compact(f.args.Raw)
+		c.Args = w.Compact(f.args.Raw)
 	case f.args.IsString():
-		c.Object, c.Args = false, r.Text(f.args)
+		c.Object, c.Args = false, w.Text(f.args)
 	}
-	r.Emit(c)
-	r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: of.Message, Choice: of.Index, ID: c.ID})
+	w.Emit(c)
+	w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: of.Message, Choice: of.Index, ID: c.ID})
 	return nil
 }
 
 // pieces emits pieces of the args of the open call. A piece that does not follow
 // the text so far makes the args invalid: the text ends there and stays incomplete.
-func (r reader) pieces(of wire.Choice, pieces jsonscan.Value, continues bool) (first *wire.Problem) {
-	if !r.d.Open || r.d.Choice != of.Index {
+func (d *Decoder) pieces(w *wire.Writer, of wire.Choice, pieces jsonscan.Value, continues bool) (first *wire.Problem) {
+	if !d.Open || d.Choice != of.Index {
 		if pieces.Present() {
 			return &wire.Problem{Code: wire.BadShape, Text: "functionCall.partialArgs has pieces, but no call is open that they could be of"}
 		}
@@ -84,33 +83,32 @@ func (r reader) pieces(of wire.Choice, pieces jsonscan.Value, continues bool) (f
 	c := chunks.Chunk{Kind: chunks.Fragment, Message: of.Message, Choice: of.Index}
 	if pieces.Present() && !pieces.IsArray() {
 		first = wire.WrongType("functionCall.partialArgs", pieces, "an array")
-		c.Args = r.d.Args.invalidate()
-		r.Emit(c)
+		c.Args = d.Args.invalidate()
+		w.Emit(c)
 	}
 	for e := pieces.Elements(); e.Next(); {
-		text, p := r.piece(&r.d.Args, e.Value)
+		text, p := d.piece(w, &d.Args, e.Value)
 		if p != nil && first == nil {
 			first = p
 		}
 		if c.Args = text; text != "" {
-			r.Emit(c)
+			w.Emit(c)
 		}
 	}
 	if !continues {
-		r.closeCall(of.Message)
+		d.closeCall(w, of.Message)
 	}
 	return first
 }
 
-// closeCall ends the open call and closes all that is open in its args.
-func (r reader) closeCall(message string) {
-	c := chunks.Chunk{Kind: chunks.Fragment, Message: message, Choice: r.d.Choice}
-	if !r.d.Args.Invalid {
-		c.Args = r.closeArgs(&r.d.Args)
+func (d *Decoder) closeCall(w *wire.Writer, message string) {
+	c := chunks.Chunk{Kind: chunks.Fragment, Message: message, Choice: d.Choice}
+	if !d.Args.Invalid {
+		c.Args = d.closeArgs(w, &d.Args)
 	}
 	if c.Args != "" {
-		r.Emit(c)
+		w.Emit(c)
 	}
-	r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: message, Choice: r.d.Choice})
-	r.d.Open, r.d.Args = false, Args{}
+	w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: message, Choice: d.Choice})
+	d.Open, d.Args = false, Args{}
 }

@@ -8,19 +8,19 @@ import (
 
 // failure ends the message that the error names, or the message that began last
 // where it names none, and its run.
-func (r reader) failure(id string, failure jsonscan.Value) {
+func (d *Decoder) failure(w *wire.Writer, id string, failure jsonscan.Value) {
 	if id == "" {
-		id = r.d.Message
+		id = d.Message
 	}
-	r.FailRun(id, r.FailureText(failure))
-	*r.d = Decoder{}
+	w.FailRun(id, w.FailureText(failure))
+	*d = Decoder{}
 }
 
 // blockReason returns the reason why the prompt was blocked, or "".
-func (r reader) blockReason(feedback jsonscan.Value) (reason string) {
+func (d *Decoder) blockReason(w *wire.Writer, feedback jsonscan.Value) (reason string) {
 	for m := feedback.Members(); m.Next(); {
 		if m.Key == "blockReason" || m.Key == "block_reason" {
-			reason = r.Text(m.Value)
+			reason = w.Text(m.Value)
 		}
 	}
 	if reason == "BLOCK_REASON_UNSPECIFIED" {
@@ -31,15 +31,14 @@ func (r reader) blockReason(feedback jsonscan.Value) (reason string) {
 
 // begin emits the start of a message where a message begins. All other content
 // belongs to the current message.
-func (r reader) begin(of wire.Choice) {
-	if !r.d.Begun || of.Message != r.d.Message {
-		*r.d = Decoder{Message: wire.Keep(of.Message), Begun: true}
-		r.Emit(chunks.Chunk{Kind: chunks.Start, Message: of.Message, Choice: of.Index})
+func (d *Decoder) begin(w *wire.Writer, of wire.Choice) {
+	if !d.Begun || of.Message != d.Message {
+		*d = Decoder{Message: wire.Keep(of.Message), Begun: true}
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Message: of.Message, Choice: of.Index})
 	}
 }
 
-// candidate emits the parts of a candidate and its end.
-func (r reader) candidate(of wire.Choice, v jsonscan.Value) (first *wire.Problem) {
+func (d *Decoder) candidate(w *wire.Writer, of wire.Choice, v jsonscan.Value) (first *wire.Problem) {
 	var content, parts, finish, message jsonscan.Value
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
@@ -52,7 +51,7 @@ func (r reader) candidate(of wire.Choice, v jsonscan.Value) (first *wire.Problem
 		case "finishMessage", "finish_message":
 			message = m.Value
 		default:
-			r.UnknownMember("the candidate", m.Key, m.Value)
+			w.UnknownMember("the candidate", m.Key, m.Value)
 		}
 	}
 	if content.Present() && !content.IsObject() {
@@ -62,23 +61,23 @@ func (r reader) candidate(of wire.Choice, v jsonscan.Value) (first *wire.Problem
 	if parts.Present() && !parts.IsArray() {
 		first = wire.WrongType("candidates[].content.parts", parts, "an array")
 	}
-	n := r.Len()
+	n := w.Len()
 	for e := parts.Elements(); e.Next(); {
-		if p := r.part(of, e.Value); p != nil && first == nil {
+		if p := d.part(w, of, e.Value); p != nil && first == nil {
 			first = p
 		}
 	}
-	if reason := r.Text(finish); reason != "" && reason != "FINISH_REASON_UNSPECIFIED" {
-		r.begin(of)
-		r.finish(of, reason)
+	if reason := w.Text(finish); reason != "" && reason != "FINISH_REASON_UNSPECIFIED" {
+		d.begin(w, of)
+		d.finish(w, of, reason)
 		if wire.Discards(reason) {
-			r.d.discarded = r.Join("the model's call was thrown away: ", reason)
-			if s := r.Text(message); s != "" {
-				r.d.discarded = r.Join(r.d.discarded, ": ", s)
+			d.discarded = w.Join("the model's call was thrown away: ", reason)
+			if s := w.Text(message); s != "" {
+				d.discarded = w.Join(d.discarded, ": ", s)
 			}
 		}
-	} else if r.Len() > n {
-		r.d.End.Spared = true
+	} else if w.Len() > n {
+		d.End.Spared = true
 	}
 	return first
 }
@@ -86,24 +85,23 @@ func (r reader) candidate(of wire.Choice, v jsonscan.Value) (first *wire.Problem
 // finish emits the finish reason. It also ends a call that comes in pieces, because
 // the wire sometimes omits the end of the call. Where the answer is truncated, the
 // args stay incomplete.
-func (r reader) finish(of wire.Choice, reason string) {
+func (d *Decoder) finish(w *wire.Writer, of wire.Choice, reason string) {
 	truncated := reason != "STOP" // the other reasons are limits, filters and malformed calls
-	if r.d.Open && r.d.Choice == of.Index {
+	if d.Open && d.Choice == of.Index {
 		if truncated {
-			r.d.Open, r.d.Args = false, Args{}
+			d.Open, d.Args = false, Args{}
 		} else {
-			r.closeCall(of.Message)
+			d.closeCall(w, of.Message)
 		}
 	}
-	r.Emit(chunks.Chunk{
+	w.Emit(chunks.Chunk{
 		Kind: chunks.Finish, Message: of.Message, Choice: of.Index,
-		Reason: reason, Truncated: truncated, Wait: r.d.End.wait(reason),
+		Reason: reason, Truncated: truncated, Wait: d.End.wait(reason),
 	})
-	r.d.End.Stopped = true
+	d.End.Stopped = true
 }
 
-// part emits a part of a content.
-func (r reader) part(of wire.Choice, part jsonscan.Value) *wire.Problem {
+func (d *Decoder) part(w *wire.Writer, of wire.Choice, part jsonscan.Value) *wire.Problem {
 	var text, thought, call, result, serverCall, serverResult jsonscan.Value
 	for m := part.Members(); m.Next(); {
 		switch m.Key {
@@ -120,32 +118,32 @@ func (r reader) part(of wire.Choice, part jsonscan.Value) *wire.Problem {
 		case "toolResponse", "tool_response":
 			serverResult = m.Value
 		case "executableCode", "executable_code":
-			r.tool(of, running)
+			d.tool(w, of, running)
 		case "codeExecutionResult", "code_execution_result":
-			r.tool(of, ran)
+			d.tool(w, of, ran)
 		default:
-			r.UnknownGeminiPart(m.Key, m.Value)
+			w.UnknownGeminiPart(m.Key, m.Value)
 		}
 	}
-	if s := r.Text(text); s != "" {
-		r.begin(of)
+	if s := w.Text(text); s != "" {
+		d.begin(w, of)
 		c := chunks.Chunk{Kind: chunks.Text, Message: of.Message, Choice: of.Index, Text: s}
 		if thought.Kind == jsonscan.True {
 			c.Kind = chunks.Reasoning
 		}
-		r.Emit(c)
+		w.Emit(c)
 	}
 	switch {
 	case call.IsObject():
-		return r.call(of, call, false)
+		return d.call(w, of, call, false)
 	case serverCall.IsObject():
-		r.tool(of, running)
-		return r.call(of, serverCall, true)
+		d.tool(w, of, running)
+		return d.call(w, of, serverCall, true)
 	case result.IsObject():
-		return r.GeminiResult(result)
+		return w.GeminiResult(result)
 	case serverResult.IsObject():
-		r.tool(of, ran)
-		return r.GeminiResult(serverResult)
+		d.tool(w, of, ran)
+		return w.GeminiResult(serverResult)
 	case call.Present():
 		return wire.WrongType("functionCall", call, "an object")
 	}

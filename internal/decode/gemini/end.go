@@ -39,10 +39,9 @@ const (
 	waitForTool = 120 // code runs for 30 s at most
 )
 
-// tool records the state of a tool that Google runs.
-func (r reader) tool(of wire.Choice, state Tool) {
-	r.begin(of)
-	r.d.End.Tool = state
+func (d *Decoder) tool(w *wire.Writer, of wire.Choice, state Tool) {
+	d.begin(w, of)
+	d.End.Tool = state
 }
 
 // wait returns the silence that ends the message after a finish reason.
@@ -72,7 +71,6 @@ func (d *Decoder) unnamed(prompt int) string {
 	return ""
 }
 
-// tokens is the counts of a usageMetadata.
 type tokens struct {
 	prompt  int
 	counted bool // it has a sum; each event has a usage with the type of traffic

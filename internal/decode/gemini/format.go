@@ -33,25 +33,18 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format gemini.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "gemini" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"candidates", "usageMetadata", "promptFeedback", "prompt_feedback", "parts", "error", "response"}
+// Format returns the format gemini.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "gemini", Shape: "openai",
+		Keys:      []string{"candidates", "usageMetadata", "promptFeedback", "prompt_feedback", "parts", "error", "response"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	known, typed := wire.No, false
 	var failure jsonscan.Value
 	for m := members(f); m.Next(); {
@@ -87,14 +80,7 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 // claimsGoogleError claims an error: https://cloud.google.com/apis/design/errors
 func claimsGoogleError(v jsonscan.Value) wire.Claim {
 	var code, status jsonscan.Value
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "code":
-			code = m.Value
-		case "status":
-			status = m.Value
-		}
-	}
+	v.Read(code.From("code"), status.From("status"))
 	if code.Kind == jsonscan.Number && code.Raw != "" && status.Str != "" && status.Str == strings.ToUpper(status.Str) {
 		return wire.Surely
 	}
@@ -142,7 +128,7 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return reader{w, d}.decode(f)
+	return d.decode(w, f)
 }
 
 // Clone returns an independent copy.
@@ -152,14 +138,7 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-// reader reads one frame.
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
-// decode emits the chunks of a frame.
-func (r reader) decode(f wire.Frame) *wire.Problem {
+func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var id, candidates, usage, feedback, failure, parts jsonscan.Value
 	for m := members(f); m.Next(); {
 		switch m.Key {
@@ -177,52 +156,51 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 			parts = m.Value
 		case "modelVersion", "model_version", "automaticFunctionCallingHistory", "automatic_function_calling_history": // repeats the calls
 		default:
-			r.UnknownMember("the response", m.Key, m.Value)
+			w.UnknownMember("the response", m.Key, m.Value)
 		}
 	}
 	if failure.Present() {
-		r.failure(r.Text(id), failure)
+		d.failure(w, w.Text(id), failure)
 		return nil
 	}
 	if candidates.Present() && !candidates.IsArray() {
 		return wire.WrongType("candidates", candidates, "an array")
 	}
 	if parts.IsArray() {
-		r.d.Begun = r.d.Begun && r.d.Message != "" // the client has answered
-		return r.GeminiResults(parts)
+		d.Begun = d.Begun && d.Message != "" // the client has answered
+		return w.GeminiResults(parts)
 	}
-	return r.response(r.Text(id), candidates, usage, feedback)
+	return d.response(w, w.Text(id), candidates, usage, feedback)
 }
 
-// response emits a piece of a response.
-func (r reader) response(id string, candidates, usage, feedback jsonscan.Value) (first *wire.Problem) {
+func (d *Decoder) response(w *wire.Writer, id string, candidates, usage, feedback jsonscan.Value) (first *wire.Problem) {
 	of := wire.Choice{Message: id}
 	tokens := readTokens(usage)
 	if some := candidates.Elements(); id == "" && some.Next() {
-		of.Message = r.d.unnamed(tokens.prompt)
+		of.Message = d.unnamed(tokens.prompt)
 	}
 	for e := candidates.Elements(); e.Next(); {
-		if p := r.candidate(of, e.Value); p != nil && first == nil {
+		if p := d.candidate(w, of, e.Value); p != nil && first == nil {
 			first = p
 		}
 	}
-	r.d.End.Prompt = tokens.prompt
-	reason := r.blockReason(feedback)
+	d.End.Prompt = tokens.prompt
+	reason := d.blockReason(w, feedback)
 	if reason != "" {
-		r.begin(of)
-		r.Emit(chunks.Chunk{Kind: chunks.Finish, Message: of.Message, Reason: reason, Truncated: true})
+		d.begin(w, of)
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Message: of.Message, Reason: reason, Truncated: true})
 	}
 	if tokens.counted {
-		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
+		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
 	}
 	switch {
 	case reason != "":
-		r.FailRun(of.Message, "the prompt was blocked: "+reason)
-		*r.d = Decoder{}
-	case r.d.discarded != "":
-		r.Emit(chunks.Chunk{Kind: chunks.Ended, Message: of.Message})
-		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: r.d.discarded})
-		*r.d = Decoder{}
+		w.FailRun(of.Message, "the prompt was blocked: "+reason)
+		*d = Decoder{}
+	case d.discarded != "":
+		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: of.Message})
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: d.discarded})
+		*d = Decoder{}
 	}
 	return first
 }

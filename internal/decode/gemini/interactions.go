@@ -9,7 +9,7 @@ import (
 	"streamer/internal/stored"
 )
 
-// Interactions is the format gemini-interactions, the stream of Google's
+// Interactions returns the format gemini-interactions, the stream of Google's
 // Interactions API: https://ai.google.dev/gemini-api/docs/interactions/streaming
 //
 //	{"event_type":"interaction.created","interaction":{"id","status"}}
@@ -23,24 +23,17 @@ import (
 // function_result. The first version of the API has content.start, content.delta
 // and content.stop in their place, with whole calls in the deltas, between
 // interaction.start and interaction.complete.
-type Interactions struct{}
-
-// Name returns the name of the format.
-func (Interactions) Name() string { return "gemini-interactions" }
-
-// Shape returns the name of the history shape.
-func (Interactions) Shape() string { return "openai" }
-
-// New returns a Decoder without state.
-func (Interactions) New() wire.Decoder { return new(InteractionsDecoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Interactions) Keys() []string {
-	return []string{"event_type"}
+func Interactions() wire.Format {
+	return wire.Format{
+		Name: "gemini-interactions", Shape: "openai",
+		Keys:      []string{"event_type"},
+		Claims:    claimsInteraction,
+		New:       func() wire.Decoder { return new(InteractionsDecoder) },
+		FindSlots: findInteractionSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Interactions) Claims(f wire.Frame) wire.Claim {
+func claimsInteraction(f wire.Frame) wire.Claim {
 	var e interactionEvent
 	e.read(f)
 	switch kind := e.kind.Str; {
@@ -79,7 +72,7 @@ func (d *InteractionsDecoder) Fields(f *stored.Fields) {
 func (d *InteractionsDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e interactionEvent
 	e.read(f)
-	return interactionReader{w, d}.event(&e, f.JSON)
+	return d.event(w, &e, f.JSON)
 }
 
 // Clone returns an independent copy.
@@ -88,102 +81,78 @@ func (d *InteractionsDecoder) Clone() wire.Decoder {
 	return &c
 }
 
-// endStep resets the state of the open step.
 func (d *InteractionsDecoder) endStep() { *d = InteractionsDecoder{Message: d.Message} }
 
-// interactionEvent is the members of an event of any type.
 type interactionEvent struct {
 	kind, index, step, delta, interaction, status, failure jsonscan.Value
 }
 
 func (e *interactionEvent) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "event_type":
-			e.kind = m.Value
-		case "index":
-			e.index = m.Value
-		case "step", "content":
-			e.step = m.Value
-		case "delta":
-			e.delta = m.Value
-		case "interaction":
-			e.interaction = m.Value
-		case "status":
-			e.status = m.Value
-		case "error":
-			e.failure = m.Value
-		}
-	}
+	f.Read(
+		e.kind.From("event_type"), e.index.From("index"), e.step.From("step"), e.step.From("content"),
+		e.delta.From("delta"), e.interaction.From("interaction"), e.status.From("status"),
+		e.failure.From("error"),
+	)
 }
 
-// interactionReader reads one frame.
-type interactionReader struct {
-	*wire.Writer
-	d *InteractionsDecoder
-}
-
-// event emits the chunks of an event. v is its JSON.
-func (r interactionReader) event(e *interactionEvent, v jsonscan.Value) *wire.Problem {
+func (d *InteractionsDecoder) event(w *wire.Writer, e *interactionEvent, v jsonscan.Value) *wire.Problem {
 	switch e.kind.Str {
 	case "step.delta", "content.delta":
-		return r.delta(e)
+		return d.delta(w, e)
 	case "step.start", "content.start":
-		return r.startStep(e)
+		return d.startStep(w, e)
 	case "step.stop", "content.stop":
-		r.stopStep(e.index)
+		d.stopStep(w, e.index)
 	case "interaction.created", "interaction.start":
-		return r.begin(e.interaction)
+		return d.begin(w, e.interaction)
 	case "interaction.completed", "interaction.complete":
-		return r.end("", e)
+		return d.end(w, "", e)
 	case "interaction.failed", "interaction.cancelled", "interaction.incomplete", "interaction.requires_action":
-		return r.end(strings.TrimPrefix(e.kind.Str, "interaction."), e)
+		return d.end(w, strings.TrimPrefix(e.kind.Str, "interaction."), e)
 	case "interaction.status_update":
-		r.status(r.Text(e.status), e.failure, false)
+		d.status(w, w.Text(e.status), e.failure, false)
 	case "error":
-		r.FailRun(r.d.Message, r.FailureText(e.failure))
-		r.d.endStep()
+		w.FailRun(d.Message, w.FailureText(e.failure))
+		d.endStep()
 	default:
 		for _, part := range [...]jsonscan.Value{e.step, e.delta} {
 			if kind := wire.TypeOf(part); stepKind(kind) == wire.CallBlock || strings.HasSuffix(kind, "_result") {
-				r.UnknownCall("event", e.kind.Str, kind)
+				w.UnknownCall("event", e.kind.Str, kind)
 			}
 		}
-		r.Unknown("event", e.kind.Str, v)
+		w.Unknown("event", e.kind.Str, v)
 	}
 	return nil
 }
 
-// begin emits the start of an interaction.
-func (r interactionReader) begin(v jsonscan.Value) *wire.Problem {
+func (d *InteractionsDecoder) begin(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	if !v.IsObject() {
 		return wire.WrongType("interaction", v, "an object")
 	}
-	id := r.Text(v.Member("id"))
+	id := w.Text(v.Member("id"))
 	// A stream that is resumed may repeat the beginning.
-	fresh := id == "" || id != r.d.Message
-	*r.d = InteractionsDecoder{Message: wire.Keep(id)}
-	r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Fresh: fresh})
+	fresh := id == "" || id != d.Message
+	*d = InteractionsDecoder{Message: wire.Keep(id)}
+	w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Fresh: fresh})
 	return nil
 }
 
 // startStep begins a step. Steps are sequential, so a step that is still open is
 // complete.
-func (r interactionReader) startStep(e *interactionEvent) *wire.Problem {
+func (d *InteractionsDecoder) startStep(w *wire.Writer, e *interactionEvent) *wire.Problem {
 	if !e.step.IsObject() {
 		return wire.WrongType("step", e.step, "an object")
 	}
-	if r.d.Kind == wire.CallBlock && r.d.Step != e.index.Raw {
-		r.Emit(chunks.Chunk{Kind: chunks.Next, Message: r.d.Message, Index: e.index.Raw})
+	if d.Kind == wire.CallBlock && d.Step != e.index.Raw {
+		w.Emit(chunks.Chunk{Kind: chunks.Next, Message: d.Message, Index: e.index.Raw})
 	}
-	r.d.endStep()
-	r.d.Step = wire.Keep(e.index.Raw)
-	r.d.Type = wire.Keep(r.Text(e.step.Member("type")))
-	r.d.Kind = stepKind(r.d.Type)
-	return r.part(e.index, e.step)
+	d.endStep()
+	d.Step = wire.Keep(e.index.Raw)
+	d.Type = wire.Keep(w.Text(e.step.Member("type")))
+	d.Kind = stepKind(d.Type)
+	return d.part(w, e.index, e.step)
 }
 
-// stepKind returns the kind of the block in a step of a type.
 func stepKind(name string) wire.BlockKind {
 	switch {
 	case name == "text", name == "thought", name == "model_output":
@@ -194,87 +163,74 @@ func stepKind(name string) wire.BlockKind {
 	return wire.OtherBlock
 }
 
-// delta emits the content of a delta.
-func (r interactionReader) delta(e *interactionEvent) *wire.Problem {
+func (d *InteractionsDecoder) delta(w *wire.Writer, e *interactionEvent) *wire.Problem {
 	if !e.delta.IsObject() {
 		return wire.WrongType("delta", e.delta, "an object")
 	}
-	if r.d.Step != e.index.Raw {
+	if d.Step != e.index.Raw {
 		// A delta of the first version of the API, or of a step whose beginning
 		// was lost.
-		r.d.endStep()
-		r.d.Step = wire.Keep(e.index.Raw)
+		d.endStep()
+		d.Step = wire.Keep(e.index.Raw)
 	}
-	return r.part(e.index, e.delta)
+	return d.part(w, e.index, e.delta)
 }
 
-// stopStep ends a step.
-func (r interactionReader) stopStep(index jsonscan.Value) {
+func (d *InteractionsDecoder) stopStep(w *wire.Writer, index jsonscan.Value) {
 	kind := wire.CallBlock // if the beginning of the step was lost
-	if r.d.Step == index.Raw {
-		kind = r.d.Kind
-		r.d.endStep()
+	if d.Step == index.Raw {
+		kind = d.Kind
+		d.endStep()
 	}
 	switch kind {
 	case wire.CallBlock:
-		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: r.d.Message, Index: index.Raw})
+		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: d.Message, Index: index.Raw})
 	case wire.PartBlock:
-		r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: r.d.Message, Part: index.Int()})
+		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: d.Message, Part: index.Int()})
 	}
 }
 
 // end emits the end of an interaction with the status in the name of its event, or
 // with its own where the name has none.
-func (r interactionReader) end(named string, e *interactionEvent) *wire.Problem {
+func (d *InteractionsDecoder) end(w *wire.Writer, named string, e *interactionEvent) *wire.Problem {
 	v := e.interaction
 	if !v.IsObject() && named == "" {
 		return wire.WrongType("interaction", v, "an object")
 	}
 	id, status, usage, failure := jsonscan.Value{}, e.status, jsonscan.Value{}, e.failure
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "id":
-			id = m.Value
-		case "status":
-			status = m.Value
-		case "usage":
-			usage = m.Value
-		case "error":
-			failure = m.Value
-		}
-	}
-	if s := r.Text(id); s != "" {
-		r.d.Message = wire.Keep(s)
+	v.Read(id.From("id"), status.From("status"), usage.From("usage"), failure.From("error"))
+	if s := w.Text(id); s != "" {
+		d.Message = wire.Keep(s)
 	}
 	if usage.IsObject() {
-		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: r.d.Message, Usage: usage.Raw})
+		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: d.Message, Usage: usage.Raw})
 	}
 	if named == "" {
-		named = r.Text(status)
+		named = w.Text(status)
 	}
-	r.status(named, failure, true)
+	d.status(w, named, failure, true)
 	return nil
 }
 
 // status emits the end of an interaction where the status, or over, means one.
-func (r interactionReader) status(status string, failure jsonscan.Value, over bool) {
+func (d *InteractionsDecoder) status(w *wire.Writer, status string, failure jsonscan.Value, over bool) {
 	switch {
 	case status == "failed":
-		text := r.FailureText(failure)
+		text := w.FailureText(failure)
 		if text == "" {
 			text = "the interaction failed"
 		}
-		r.FailRun(r.d.Message, text)
-		r.d.endStep()
+		w.FailRun(d.Message, text)
+		d.endStep()
 	case status == "cancelled":
-		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: "the interaction was cancelled"})
-		r.d.endStep()
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: "the interaction was cancelled"})
+		d.endStep()
 	case over:
 		if status == "" {
 			status = "completed"
 		}
-		r.Emit(chunks.Chunk{Kind: chunks.Finish, Message: r.d.Message, Reason: status, Truncated: status != "completed" && status != "requires_action"})
-		r.Emit(chunks.Chunk{Kind: chunks.Ended, Message: r.d.Message})
-		r.d.endStep()
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Message: d.Message, Reason: status, Truncated: status != "completed" && status != "requires_action"})
+		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: d.Message})
+		d.endStep()
 	}
 }

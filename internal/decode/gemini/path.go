@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// step is a step of a path: a key or an index.
 type step struct {
 	key   string
 	index int // isKey if the step is a key
@@ -58,7 +57,6 @@ func readPath(steps []step, path string) ([]step, bool) {
 	return steps, len(steps) <= maxSteps
 }
 
-// appendQuoted appends a JSON string.
 func appendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for i := range len(s) {

@@ -8,9 +8,9 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// FindSlots finds the slots of a text. The code that Google runs and its result
+// findSlots finds the slots of a text. The code that Google runs and its result
 // change the state, so they have no template.
-func (Format) FindSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok bool) {
+func findSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok bool) {
 	plain := true
 	s.Walk(at, func(path string) wire.Slot {
 		plain = plain && !ofCode(path)
@@ -33,7 +33,6 @@ func usageOf(members wire.Fields, s *wire.SlotFinder) wire.Place {
 	return members.Get("usage_metadata")
 }
 
-// ofCode reports whether a path is in an executableCode or a codeExecutionResult.
 func ofCode(path string) bool {
 	rest, found := strings.CutPrefix(strings.TrimPrefix(path, "response."), "candidates.*.content.parts.*.")
 	return found && (strings.HasPrefix(rest, "executable") || strings.HasPrefix(rest, "code"))
@@ -86,8 +85,7 @@ func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 	return true
 }
 
-// FindSlots finds the slots of a step.delta.
-func (Interactions) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+func findInteractionSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	switch f.JSON.Member("event_type").Str {
 	case "step.delta", "content.delta":
 	default:

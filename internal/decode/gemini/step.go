@@ -8,85 +8,65 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// stepFields is the members of the beginning of a step and of a delta.
 type stepFields struct {
 	kind, id, call, name, args, text, content, summary, result, failed jsonscan.Value
 }
 
 func (f *stepFields) read(part jsonscan.Value) {
-	for m := part.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			f.kind = m.Value
-		case "id":
-			f.id = m.Value
-		case "call_id", "tool_call_id": // the first version of the API has both
-			f.call = m.Value
-		case "name":
-			f.name = m.Value
-		case "arguments":
-			f.args = m.Value
-		case "text", "thought":
-			f.text = m.Value
-		case "content":
-			f.content = m.Value
-		case "summary":
-			f.summary = m.Value
-		case "result":
-			f.result = m.Value
-		case "is_error":
-			f.failed = m.Value
-		}
-	}
+	part.Read(
+		f.kind.From("type"), f.id.From("id"), f.call.From("call_id"), f.call.From("tool_call_id"), // the first version of the API has both
+		f.name.From("name"), f.args.From("arguments"), f.text.From("text"), f.text.From("thought"),
+		f.content.From("content"), f.summary.From("summary"), f.result.From("result"),
+		f.failed.From("is_error"),
+	)
 }
 
-// part emits the content of the beginning of a step or of a delta.
-func (r interactionReader) part(index, part jsonscan.Value) *wire.Problem {
+func (d *InteractionsDecoder) part(w *wire.Writer, index, part jsonscan.Value) *wire.Problem {
 	var f stepFields
 	f.read(part)
 	switch kind := f.kind.Str; {
 	case kind == "arguments_delta", strings.HasSuffix(kind, "_call"):
-		return r.call(index, &f, part)
+		return d.call(w, index, &f, part)
 	case strings.HasSuffix(kind, "_result"):
-		return r.emitResult(&f)
+		return d.emitResult(w, &f)
 	case kind == "text", kind == "model_output":
-		r.emitText(chunks.Text, index, f.text)
-		r.emitText(chunks.Text, index, f.content)
+		d.emitText(w, chunks.Text, index, f.text)
+		d.emitText(w, chunks.Text, index, f.content)
 	case kind == "thought", kind == "thought_summary":
-		r.emitText(chunks.Reasoning, index, f.text)
-		r.emitText(chunks.Reasoning, index, f.content)
-		r.emitText(chunks.Reasoning, index, f.summary)
+		d.emitText(w, chunks.Reasoning, index, f.text)
+		d.emitText(w, chunks.Reasoning, index, f.content)
+		d.emitText(w, chunks.Reasoning, index, f.summary)
 	case f.result.Present():
-		r.UnknownCall("step", kind, "result")
+		w.UnknownCall("step", kind, "result")
 	default:
-		r.Unknown("step", kind, part)
+		w.Unknown("step", kind, part)
 	}
 	return nil
 }
 
 // emitText emits a string, or each text in an object or a list of objects.
-func (r interactionReader) emitText(kind chunks.Kind, index, v jsonscan.Value) {
+func (d *InteractionsDecoder) emitText(w *wire.Writer, kind chunks.Kind, index, v jsonscan.Value) {
 	if v.IsObject() {
 		v = v.Member("text")
 	}
 	for e := v.Elements(); e.Next(); {
 		if s := e.Value.Member("text"); s.IsString() {
-			r.emitText(kind, index, s)
+			d.emitText(w, kind, index, s)
 		}
 	}
-	if s := r.Text(v); s != "" {
-		r.Emit(chunks.Chunk{Kind: kind, Message: r.d.Message, Part: index.Int(), Text: s})
+	if s := w.Text(v); s != "" {
+		w.Emit(chunks.Chunk{Kind: kind, Message: d.Message, Part: index.Int(), Text: s})
 	}
 }
 
 // call emits the beginning of a call or args of it. Args are text, or an object that
 // is whole. An empty object at the beginning means that the args follow.
-func (r interactionReader) call(index jsonscan.Value, f *stepFields, part jsonscan.Value) *wire.Problem {
-	c, args := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.Message, Index: index.Raw}, f.args
+func (d *InteractionsDecoder) call(w *wire.Writer, index jsonscan.Value, f *stepFields, part jsonscan.Value) *wire.Problem {
+	c, args := chunks.Chunk{Kind: chunks.Fragment, Message: d.Message, Index: index.Raw}, f.args
 	kind := f.kind.Str
 	if c.Exact = kind == "arguments_delta"; !c.Exact {
-		r.d.Kind = wire.CallBlock
-		c.ID, c.Name = r.Text(f.id), r.Text(f.name)
+		d.Kind = wire.CallBlock
+		c.ID, c.Name = w.Text(f.id), w.Text(f.name)
 		c.CallKind, c.Provider = callKind(kind)
 		if c.Provider && c.CallKind == "server" {
 			c.Name = strings.TrimSuffix(kind, "_call")
@@ -94,11 +74,11 @@ func (r interactionReader) call(index jsonscan.Value, f *stepFields, part jsonsc
 		c.Final = c.ID != "" || c.Name != ""
 	}
 	if !args.Present() {
-		r.UnknownMembers("the step", part, "call_id", "tool_call_id")
+		w.UnknownMembers("the step", part, "call_id", "tool_call_id")
 	}
 	switch {
 	case args.IsObject():
-		if c.Args = r.Compact(args.Raw); c.Args != "{}" {
+		if c.Args = w.Compact(args.Raw); c.Args != "{}" {
 			c.Object = true
 		} else {
 			c.Args = ""
@@ -106,10 +86,10 @@ func (r interactionReader) call(index jsonscan.Value, f *stepFields, part jsonsc
 	case args.Present() && args.Kind != jsonscan.String:
 		return wire.WrongType("arguments", args, "a string or an object")
 	default:
-		c.Args = r.Text(args)
+		c.Args = w.Text(args)
 	}
 	if c.ID != "" || c.Name != "" || c.Args != "" {
-		r.Emit(c)
+		w.Emit(c)
 	}
 	return nil
 }
@@ -128,28 +108,28 @@ func callKind(step string) (kind string, provider bool) {
 
 // emitResult emits a result once it is complete: the beginning of the step names the
 // call, and a delta may contain the rest.
-func (r interactionReader) emitResult(f *stepFields) *wire.Problem {
-	if s := r.Text(f.call); s != "" {
-		r.d.Call = wire.Keep(s)
+func (d *InteractionsDecoder) emitResult(w *wire.Writer, f *stepFields) *wire.Problem {
+	if s := w.Text(f.call); s != "" {
+		d.Call = wire.Keep(s)
 	}
-	if s := r.Text(f.name); s != "" {
-		r.d.Name = wire.Keep(s)
+	if s := w.Text(f.name); s != "" {
+		d.Name = wire.Keep(s)
 	}
 	if !f.result.Present() {
 		return nil
 	}
-	if r.d.Call == "" {
+	if d.Call == "" {
 		return &wire.Problem{Code: wire.BadShape, Text: "the result names no call: call_id is missing or empty"}
 	}
-	c := chunks.Chunk{Kind: chunks.Result, ID: r.d.Call, Name: r.d.Name, Status: "success"}
+	c := chunks.Chunk{Kind: chunks.Result, ID: d.Call, Name: d.Name, Status: "success"}
 	if f.failed.Kind == jsonscan.True {
 		c.Status = "error"
 	}
 	if f.result.IsNested() {
-		c.Content = r.Compact(f.result.Raw)
+		c.Content = w.Compact(f.result.Raw)
 	} else {
-		c.Text = r.Text(f.result)
+		c.Text = w.Text(f.result)
 	}
-	r.Emit(c)
+	w.Emit(c)
 	return nil
 }

@@ -13,91 +13,82 @@ import (
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
-	r := reader{w, d}
 	switch e.kind.Str {
 	case "init":
-		r.start()
+		d.start(w)
 	case "message":
-		return r.message(&e)
+		return d.message(w, &e)
 	case "tool_use":
-		return r.call(&e, f.JSON)
+		return d.call(w, &e, f.JSON)
 	case "tool_result":
-		return r.result(&e)
+		return d.result(w, &e)
 	case "result":
-		r.end(&e)
+		d.end(w, &e)
 	case "error":
 	default:
-		r.Unknown("event", e.kind.Str, f.JSON)
+		w.Unknown("event", e.kind.Str, f.JSON)
 	}
 	return nil
 }
 
-// reader reads one frame.
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
 // start begins a run. A process that was killed has not written its end.
-func (r reader) start() {
-	if r.d.Run {
-		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the program ended without a result"})
+func (d *Decoder) start(w *wire.Writer) {
+	if d.Run {
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the program ended without a result"})
 	}
-	*r.d = Decoder{Run: true}
-	r.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
+	*d = Decoder{Run: true}
+	w.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
 }
 
-// message emits the prompt, or a piece of the answer.
-func (r reader) message(e *event) *wire.Problem {
+func (d *Decoder) message(w *wire.Writer, e *event) *wire.Problem {
 	if !e.content.IsString() {
 		return wire.WrongType("content", e.content, "a string")
 	}
 	if e.role.Str == "user" {
-		r.Emit(chunks.Chunk{Kind: chunks.Human, Text: r.Text(e.content)})
+		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: w.Text(e.content)})
 		return nil
 	}
-	if s := r.Text(e.content); s != "" {
-		r.begin()
-		r.d.Written = true
-		r.Emit(chunks.Chunk{Kind: chunks.Text, Part: r.d.Part, Text: s})
+	if s := w.Text(e.content); s != "" {
+		d.begin(w)
+		d.Written = true
+		w.Emit(chunks.Chunk{Kind: chunks.Text, Part: d.Part, Text: s})
 	}
 	return nil
 }
 
-// begin begins a message, unless the open one goes on.
-func (r reader) begin() {
-	if r.d.Open && !r.d.Answered {
+func (d *Decoder) begin(w *wire.Writer) {
+	if d.Open && !d.Answered {
 		return
 	}
-	*r.d = Decoder{Run: true, Open: true}
-	r.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
+	*d = Decoder{Run: true, Open: true}
+	w.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
 }
 
 // call emits a call, which is complete. v is the JSON of its event.
-func (r reader) call(e *event, v jsonscan.Value) *wire.Problem {
-	id := r.Text(e.tool)
+func (d *Decoder) call(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
+	id := w.Text(e.tool)
 	if !e.tool.IsString() || id == "" {
 		return wire.WrongType("tool_id", e.tool, "a string that is not empty")
 	}
-	r.begin()
-	if r.d.Written {
-		r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: r.d.Part})
-		r.d.Part, r.d.Written = r.d.Part+1, false
+	d.begin(w)
+	if d.Written {
+		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: d.Part})
+		d.Part, d.Written = d.Part+1, false
 	}
-	c := chunks.Chunk{Kind: chunks.Fragment, ID: id, Name: r.Text(e.name), Final: true, Opens: true}
+	c := chunks.Chunk{Kind: chunks.Fragment, ID: id, Name: w.Text(e.name), Final: true, Opens: true}
 	if e.parameters.Present() {
-		c.Args, c.Object = r.Compact(e.parameters.Raw), true
+		c.Args, c.Object = w.Compact(e.parameters.Raw), true
 	} else {
-		r.UnknownMembers("the event", v, "type", "tool_id", "tool_name")
+		w.UnknownMembers("the event", v, "type", "tool_id", "tool_name")
 	}
-	r.Emit(c)
-	r.Emit(chunks.Chunk{Kind: chunks.Seal, ID: id})
+	w.Emit(c)
+	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: id})
 	return nil
 }
 
 // result emits a result. A failed one has its text in output, in the error, or in both.
-func (r reader) result(e *event) *wire.Problem {
-	id := r.Text(e.tool)
+func (d *Decoder) result(w *wire.Writer, e *event) *wire.Problem {
+	id := w.Text(e.tool)
 	if !e.tool.IsString() || id == "" {
 		return wire.WrongType("tool_id", e.tool, "a string that is not empty")
 	}
@@ -107,30 +98,30 @@ func (r reader) result(e *event) *wire.Problem {
 	}
 	switch {
 	case e.output.IsNested():
-		c.Content = r.Compact(e.output.Raw)
+		c.Content = w.Compact(e.output.Raw)
 	case e.output.Present():
-		c.Text = r.Text(e.output)
+		c.Text = w.Text(e.output)
 	case e.failure.Present():
-		c.Text = r.FailureText(e.failure)
+		c.Text = w.FailureText(e.failure)
 	}
-	r.d.Answered = r.d.Open
-	r.Emit(c)
+	d.Answered = d.Open
+	w.Emit(c)
 	return nil
 }
 
 // end ends the run. The stats are the sum over all messages and belong to none.
-func (r reader) end(e *event) {
+func (d *Decoder) end(w *wire.Writer, e *event) {
 	c := chunks.Chunk{Kind: chunks.RunEnd, Status: "completed", Abandons: true}
 	if e.status.Str != "success" {
-		c.Status, c.Text, c.Abandons = "error", r.FailureText(e.failure), false
-		kind := r.Text(e.failure.Member("type"))
+		c.Status, c.Text, c.Abandons = "error", w.FailureText(e.failure), false
+		kind := w.Text(e.failure.Member("type"))
 		if strings.Contains(kind, "Cancel") { // FatalCancellationError
 			c.Status = "cancelled"
 		}
 		if kind != "" && kind != c.Text {
-			c.Text = r.Join(kind, ": ", c.Text)
+			c.Text = w.Join(kind, ": ", c.Text)
 		}
 	}
-	*r.d = Decoder{}
-	r.Emit(c)
+	*d = Decoder{}
+	w.Emit(c)
 }

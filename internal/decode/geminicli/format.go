@@ -19,30 +19,21 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format gemini-cli.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "gemini-cli" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// Console has no effect. It states that plain text may stand between the events.
-func (Format) Console() {}
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"timestamp", "tool_id"}
+// Format returns the format gemini-cli.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "gemini-cli", Shape: "openai",
+		Keys:      []string{"timestamp", "tool_id"},
+		Claims:    claims,
+		Console:   true,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format. All of its events have a
-// timestamp, which those of similar programs do not have. Some programs that forward
+// claims claims events. All of them have a timestamp, which those of similar programs do not have. Some programs that forward
 // them leave it out.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	var e event
 	e.read(f)
 	has := false
@@ -69,42 +60,18 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// event is the members of an event of any type.
 type event struct {
 	kind, timestamp, session, role, content, name, tool, parameters jsonscan.Value
 	status, output, failure, severity                               jsonscan.Value
 }
 
-// read reads the members of an event.
 func (e *event) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			e.kind = m.Value
-		case "timestamp":
-			e.timestamp = m.Value
-		case "session_id":
-			e.session = m.Value
-		case "role":
-			e.role = m.Value
-		case "content":
-			e.content = m.Value
-		case "tool_name":
-			e.name = m.Value
-		case "tool_id":
-			e.tool = m.Value
-		case "parameters":
-			e.parameters = m.Value
-		case "status":
-			e.status = m.Value
-		case "output":
-			e.output = m.Value
-		case "error":
-			e.failure = m.Value
-		case "severity":
-			e.severity = m.Value
-		}
-	}
+	f.Read(
+		e.kind.From("type"), e.timestamp.From("timestamp"), e.session.From("session_id"),
+		e.role.From("role"), e.content.From("content"), e.name.From("tool_name"), e.tool.From("tool_id"),
+		e.parameters.From("parameters"), e.status.From("status"), e.output.From("output"),
+		e.failure.From("error"), e.severity.From("severity"),
+	)
 }
 
 // Decoder decodes the events of a session. Its fields are the state between events.

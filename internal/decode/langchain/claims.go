@@ -10,7 +10,6 @@ import (
 // modes are the stream modes without messages.
 var modes = [...]string{"updates", "values", "custom", "debug", "tasks", "checkpoints"}
 
-// isMode reports whether a stream mode of this name exists.
 func isMode(name string) bool {
 	for _, m := range modes {
 		if name == m {
@@ -20,7 +19,6 @@ func isMode(name string) bool {
 	return strings.HasPrefix(name, "messages") && (len(name) == len("messages") || name[len("messages")] == '/' || name == "messages-tuple")
 }
 
-// claims is Claims of Format.
 func claims(f wire.Frame) wire.Claim {
 	switch {
 	case f.Done, isProtocol(f): // the protocol has events of the same names

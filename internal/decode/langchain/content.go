@@ -19,32 +19,30 @@ type wanted struct {
 // emitContent emits content: a string, or a list of strings and of blocks. Blocks are
 // LangChain's own (version v1) or those of the provider:
 // https://docs.langchain.com/oss/python/langchain/messages#content-block-reference
-func (r reader) emitContent(of chunks.Chunk, content jsonscan.Value, want wanted) {
+func (d *Decoder) emitContent(w *wire.Writer, of chunks.Chunk, content jsonscan.Value, want wanted) {
 	if content.IsString() {
-		r.emitText(of, chunks.Text, content, want)
+		d.emitText(w, of, chunks.Text, content, want)
 		return
 	}
 	for e := content.Elements(); e.Next(); {
 		if e.Value.IsString() {
-			r.emitText(of, chunks.Text, e.Value, want)
+			d.emitText(w, of, chunks.Text, e.Value, want)
 		} else {
-			r.block(of, e.Value, want)
+			d.block(w, of, e.Value, want)
 		}
 	}
 }
 
-// emitText emits text or reasoning.
-func (r reader) emitText(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, want wanted) {
+func (d *Decoder) emitText(w *wire.Writer, of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, want wanted) {
 	if !want.text {
 		return
 	}
-	if of.Text = r.Text(v); of.Text != "" {
+	if of.Text = w.Text(v); of.Text != "" {
 		of.Kind = kind
-		r.Emit(of)
+		w.Emit(of)
 	}
 }
 
-// blockFields is the members of a block of any type.
 type blockFields struct {
 	kind, id, name, index, text, thought, args, input, partial, use jsonscan.Value
 	whole                                                           jsonscan.Value
@@ -52,105 +50,85 @@ type blockFields struct {
 
 func readBlock(block jsonscan.Value) (b blockFields) {
 	b.whole = block
-	for m := block.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			b.kind = m.Value
-		case "id":
-			b.id = m.Value
-		case "name":
-			b.name = m.Value
-		case "index":
-			b.index = m.Value
-		case "text":
-			b.text = m.Value
-		case "thinking", "reasoning", "reasoning_content":
-			b.thought = m.Value
-		case "args":
-			b.args = m.Value
-		case "input":
-			b.input = m.Value
-		case "partial_json":
-			b.partial = m.Value
-		case "tool_use_id", "tool_call_id":
-			b.use = m.Value
-		}
-	}
+	block.Read(
+		b.kind.From("type"), b.id.From("id"), b.name.From("name"), b.index.From("index"),
+		b.text.From("text"), b.thought.From("thinking"), b.thought.From("reasoning"),
+		b.thought.From("reasoning_content"), b.args.From("args"), b.input.From("input"),
+		b.partial.From("partial_json"), b.use.From("tool_use_id"), b.use.From("tool_call_id"),
+	)
 	return b
 }
 
-// block emits the content of a block.
-func (r reader) block(of chunks.Chunk, block jsonscan.Value, want wanted) {
+func (d *Decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value, want wanted) {
 	b := readBlock(block)
 	of.Part = partNumber(b.index)
 	switch kind := b.kind.Str; kind {
 	case "text", "text_delta", "output_text":
-		r.emitText(of, chunks.Text, b.text, want)
+		d.emitText(w, of, chunks.Text, b.text, want)
 	case "thinking", "reasoning", "reasoning_content":
 		if b.thought.IsObject() { // Bedrock's
 			b.thought = b.thought.Member("text")
 		}
-		r.emitText(of, chunks.Reasoning, b.thought, want)
+		d.emitText(w, of, chunks.Reasoning, b.thought, want)
 	case "tool_use", "input_json_delta", "tool_call_chunk", "tool_call":
 		if want.calls {
-			r.blockCall(of, b, want)
+			d.blockCall(w, of, b, want)
 		}
 	case "server_tool_use", "mcp_tool_use", "server_tool_call", "server_tool_call_chunk":
 		of.CallKind, of.Provider = "server", true
 		if kind == "mcp_tool_use" {
 			of.CallKind = "mcp"
 		}
-		r.blockCall(of, b, want)
+		d.blockCall(w, of, b, want)
 	default:
 		if strings.HasSuffix(kind, "tool_result") && b.use.IsString() {
-			r.blockResult(of, block)
+			d.blockResult(w, of, block)
 		} else if want.alone {
-			r.Unknown("content block", kind, block)
+			w.Unknown("content block", kind, block)
 		}
 	}
 }
 
 // blockCall emits the call of a block. Text that follows in pieces replaces an input
 // that is an object.
-func (r reader) blockCall(of chunks.Chunk, b blockFields, want wanted) {
+func (d *Decoder) blockCall(w *wire.Writer, of chunks.Chunk, b blockFields, want wanted) {
 	of.Kind, of.Part, of.Whole = chunks.Fragment, 0, want.whole
 	if b.index.Present() {
 		of.Index = b.index.Raw
 	}
-	of.ID, of.Name = r.Text(b.id), r.Text(b.name)
+	of.ID, of.Name = w.Text(b.id), w.Text(b.name)
 	for _, v := range [...]jsonscan.Value{b.input, b.args, b.partial} {
 		switch {
 		case v.IsString():
-			of.Args, of.Object, of.Weak = r.Text(v), false, false
+			of.Args, of.Object, of.Weak = w.Text(v), false, false
 		case v.IsObject():
-			if args := r.Compact(v.Raw); args != "{}" || want.whole || b.kind.Str == "tool_call" || b.kind.Str == "server_tool_call" {
+			if args := w.Compact(v.Raw); args != "{}" || want.whole || b.kind.Str == "tool_call" || b.kind.Str == "server_tool_call" {
 				of.Args, of.Object = args, true
 				of.Weak = !want.whole && v.Raw == b.input.Raw
 			}
 		}
 	}
 	if of.ID != "" || of.Name != "" || of.Args != "" {
-		r.Emit(of)
+		w.Emit(of)
 	}
-	r.noArgs(&b)
+	d.noArgs(w, &b)
 }
 
-// noArgs reads the unknown members of the block of a call without args.
-func (r reader) noArgs(b *blockFields) {
+func (d *Decoder) noArgs(w *wire.Writer, b *blockFields) {
 	if !b.input.Present() && !b.args.Present() && !b.partial.Present() {
-		r.UnknownMembers("the content block", b.whole)
+		w.UnknownMembers("the content block", b.whole)
 	}
 }
 
 // blockResult emits the result of a call that the provider ran. A block without the
 // shape of a result is skipped, because the model has read it.
-func (r reader) blockResult(of chunks.Chunk, block jsonscan.Value) {
-	n := r.Len()
-	if r.ToolResult(wire.ReadResult(block)) != nil {
+func (d *Decoder) blockResult(w *wire.Writer, of chunks.Chunk, block jsonscan.Value) {
+	n := w.Len()
+	if w.ToolResult(wire.ReadResult(block)) != nil {
 		return
 	}
-	for i := range r.Since(n) {
-		c := &r.Since(n)[i]
+	for i := range w.Since(n) {
+		c := &w.Since(n)[i]
 		c.Namespace, c.Message, c.Choice, c.Repeated = of.Namespace, of.Message, of.Choice, of.Repeated
 	}
 }

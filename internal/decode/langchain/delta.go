@@ -8,71 +8,70 @@ import (
 
 // delta emits a piece of an AI message. Its tool_calls are a best-effort parse of that
 // piece alone. They are read only where there is no member tool_call_chunks.
-func (r reader) delta(ns string, m *fields) {
-	end := r.readEnd(m)
+func (d *Decoder) delta(w *wire.Writer, ns string, m *fields) {
+	end := d.readEnd(w, m)
 	of := chunks.Chunk{Namespace: ns, Choice: end.choice}
 	var was string
-	if of.Message, was = r.d.Messages.stream(ns, r.Text(m.id), summarize(m, end)); was != "" {
-		r.Emit(chunks.Chunk{Kind: chunks.Rename, Namespace: ns, Message: of.Message, ID: was})
+	if of.Message, was = d.Messages.stream(ns, w.Text(m.id), summarize(m, end)); was != "" {
+		w.Emit(chunks.Chunk{Kind: chunks.Rename, Namespace: ns, Message: of.Message, ID: was})
 	}
 
-	if m.usage.IsObject() && r.onlyUsage(of, m, end) {
+	if m.usage.IsObject() && d.onlyUsage(w, of, m, end) {
 		end.over, end.wait = true, 1
 	}
 	pieces := m.pieces.Elements()
 	some := pieces.Next()
-	r.emitContent(of, m.content, wanted{text: true, calls: !some, alone: !m.hasCalls()})
-	if thoughts := r.Text(end.thoughts); thoughts != "" {
+	d.emitContent(w, of, m.content, wanted{text: true, calls: !some, alone: !m.hasCalls()})
+	if thoughts := w.Text(end.thoughts); thoughts != "" {
 		c := of
 		c.Kind, c.Text = chunks.Reasoning, thoughts
-		r.Emit(c)
+		w.Emit(c)
 	}
 	for ; some; some = pieces.Next() {
-		r.callPiece(of, pieces.Value)
+		d.callPiece(w, of, pieces.Value)
 	}
 	if !m.pieces.IsArray() {
 		of := of
 		of.Whole = true
-		r.callList(of, m.calls)
+		d.callList(w, of, m.calls)
 	}
 	if m.usage.IsObject() {
-		m.usage = jsonscan.ValueOf(r.totalUsage(of.Namespace, of.Message, m.usage))
+		m.usage = jsonscan.ValueOf(d.totalUsage(w, of.Namespace, of.Message, m.usage))
 	}
-	r.finish(of, end, m.usage)
+	d.finish(w, of, end, m.usage)
 }
 
 // onlyUsage reports whether a piece has only the usage of a text, which is then
 // finished: @langchain/openai sends no finish reason before it. A call is not complete
 // for that reason.
-func (r reader) onlyUsage(of chunks.Chunk, m *fields, end messageEnd) bool {
+func (d *Decoder) onlyUsage(w *wire.Writer, of chunks.Chunk, m *fields, end messageEnd) bool {
 	piece := summarize(m, end)
 	if end.over || piece.text || piece.calls || end.thoughts.Present() {
 		return false
 	}
-	i := r.d.Messages.index(of.Namespace, of.Message)
-	return i >= 0 && r.d.Messages.Streamed[i].text()
+	i := d.Messages.index(of.Namespace, of.Message)
+	return i >= 0 && d.Messages.Streamed[i].text()
 }
 
-// finish emits the end of a message and then its usage.
-func (r reader) finish(of chunks.Chunk, end messageEnd, usage jsonscan.Value) {
+func (d *Decoder) finish(w *wire.Writer, of chunks.Chunk, end messageEnd, usage jsonscan.Value) {
 	discarded := wire.Discards(end.reason) && !of.Repeated
 	if discarded { // mostly there is no other content
-		r.Emit(chunks.Chunk{Kind: chunks.Start, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice, Role: "assistant"})
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice, Role: "assistant"})
 	}
 	if end.over {
-		r.Emit(chunks.Chunk{
+		w.Emit(chunks.Chunk{
 			Kind: chunks.Finish, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice,
 			Reason: end.reason, Truncated: end.truncated, Wait: end.wait, Repeated: of.Repeated,
 		})
 	}
 	if usage.IsObject() {
-		r.Emit(chunks.Chunk{
+		w.Emit(chunks.Chunk{
 			Kind: chunks.Usage, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice,
 			Usage: usage.Raw, Repeated: of.Repeated,
 		})
 	}
 	if discarded {
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Namespace: of.Namespace, Message: of.Message, Text: r.Join("the finish reason is ", end.reason)})
+		w.Emit(chunks.Chunk{Kind: chunks.Failure, Namespace: of.Namespace, Message: of.Message, Text: w.Join("the finish reason is ", end.reason)})
 	}
 }
 
@@ -89,7 +88,7 @@ func (m *fields) hasCalls() bool {
 
 // callPiece emits {"index","id","name","args"}, an entry of tool_call_chunks. An empty
 // entry is skipped.
-func (r reader) callPiece(of chunks.Chunk, piece jsonscan.Value) {
+func (d *Decoder) callPiece(w *wire.Writer, of chunks.Chunk, piece jsonscan.Value) {
 	of.Kind = chunks.Fragment
 	for m := piece.Members(); m.Next(); {
 		switch m.Key {
@@ -98,26 +97,25 @@ func (r reader) callPiece(of chunks.Chunk, piece jsonscan.Value) {
 				of.Index = m.Value.Raw
 			}
 		case "id":
-			of.ID = r.Text(m.Value)
+			of.ID = w.Text(m.Value)
 		case "name":
-			of.Name = r.Text(m.Value)
+			of.Name = w.Text(m.Value)
 		case "args":
 			if m.Value.IsNested() {
-				of.Object, of.Args = true, r.Compact(m.Value.Raw)
+				of.Object, of.Args = true, w.Compact(m.Value.Raw)
 			} else {
-				of.Args = r.Text(m.Value)
+				of.Args = w.Text(m.Value)
 			}
 		case "type", "error": // the latter of invalid_tool_calls
 		default:
-			r.UnknownMember("tool_calls", m.Key, m.Value)
+			w.UnknownMember("tool_calls", m.Key, m.Value)
 		}
 	}
 	if of.ID != "" || of.Name != "" || of.Args != "" {
-		r.Emit(of)
+		w.Emit(of)
 	}
 }
 
-// summarize returns the summary of a piece of a message.
 func summarize(m *fields, end messageEnd) summary {
 	s := summary{ends: end.over}
 	for e := m.pieces.Elements(); e.Next(); {

@@ -29,20 +29,15 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format langchain.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "langchain" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "langchain" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
+// Format returns the format langchain.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "langchain", Shape: "langchain",
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
+}
 
 // Decoder decodes the events of a session. Its fields are the state between events
 // of both formats.
@@ -60,7 +55,7 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return reader{w, d}.decode(f)
+	return d.decode(w, f)
 }
 
 // Clone returns an independent copy. The slices of d are never written to once
@@ -74,26 +69,19 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-// reader reads one frame.
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
-// decode emits the chunks of a frame.
-func (r reader) decode(f wire.Frame) *wire.Problem {
+func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Name != "" {
 		mode, ns, _ := strings.Cut(f.Name, "|")
-		return r.event(mode, ns, f.JSON)
+		return d.event(w, mode, ns, f.JSON)
 	}
 	if f.JSON.IsArray() {
-		return r.tuple(f.JSON)
+		return d.tuple(w, f.JSON)
 	}
 	if isPart(f) || f.Type() != "" && isUnknownPart(f.JSON) {
-		return r.part(f.JSON)
+		return d.part(w, f.JSON)
 	}
 	if isTrace(f) {
-		return r.trace(f.JSON)
+		return d.trace(w, f.JSON)
 	}
-	return r.payload("", f)
+	return d.payload(w, "", f)
 }

@@ -15,7 +15,6 @@ import (
 //	{"lc":1,"type":"constructor","id":[…,"AIMessageChunk"],"kwargs":{…}}
 //	{"type":"AIMessageChunk","data":{…}}
 
-// messageKind is the kind of a message.
 type messageKind uint8
 
 const (
@@ -27,7 +26,6 @@ const (
 	kindHuman
 )
 
-// fields is the members of a message that are read.
 type fields struct {
 	kind  messageKind
 	class string // AIMessageChunk, ai…
@@ -90,11 +88,10 @@ func readFields(v jsonscan.Value) (m fields, inner jsonscan.Value) {
 }
 
 // unknownMembers reads the members of a message of the model that LangChain does not have.
-func (r reader) unknownMembers(m *fields) {
-	r.UnknownMembers("the message", m.body, "content", "content_blocks", "tool_call_chunks", "tool_calls", "invalid_tool_calls", "additional_kwargs", "response_metadata", "usage_metadata", "kwargs", "data", "lc_kwargs")
+func (d *Decoder) unknownMembers(w *wire.Writer, m *fields) {
+	w.UnknownMembers("the message", m.body, "content", "content_blocks", "tool_call_chunks", "tool_calls", "invalid_tool_calls", "additional_kwargs", "response_metadata", "usage_metadata", "kwargs", "data", "lc_kwargs")
 }
 
-// kindOf returns the kind of a message with a type or class name.
 func kindOf(name string) messageKind {
 	switch name {
 	case "ai", "AIMessage":
@@ -114,7 +111,6 @@ func kindOf(name string) messageKind {
 	return kindNone
 }
 
-// looksLikeMessage reports whether v is a message.
 func looksLikeMessage(v jsonscan.Value) bool {
 	some, _ := messageOf(v)
 	return some
@@ -129,7 +125,6 @@ func messageOf(v jsonscan.Value) (some, own bool) {
 	return s.kind && s.content, s.own
 }
 
-// isMessage reports whether a frame is a message.
 func isMessage(f wire.Frame) bool {
 	var s signs
 	for m := f.Members(); m.Next() && !s.decide(m.Key, &m.Value); {
@@ -175,7 +170,6 @@ func (s *signs) set(is bool) (decided bool) {
 	return true
 }
 
-// messageEnd is the end of a message.
 type messageEnd struct {
 	over      bool
 	reason    string
@@ -186,7 +180,7 @@ type messageEnd struct {
 }
 
 // readEnd returns the end in response_metadata and additional_kwargs.
-func (r reader) readEnd(m *fields) (end messageEnd) {
+func (d *Decoder) readEnd(w *wire.Writer, m *fields) (end messageEnd) {
 	var reason, stop, status jsonscan.Value
 	for w := m.meta.Members(); w.Next(); {
 		switch w.Key {
@@ -200,17 +194,10 @@ func (r reader) readEnd(m *fields) (end messageEnd) {
 			end.choice = w.Value.Int()
 		}
 	}
-	for w := m.extra.Members(); w.Next(); {
-		switch w.Key {
-		case "stop_reason":
-			stop = w.Value
-		case "reasoning_content":
-			end.thoughts = w.Value
-		}
-	}
+	m.extra.Read(stop.From("stop_reason"), end.thoughts.From("reasoning_content"))
 	for _, v := range [...]jsonscan.Value{reason, stop} {
 		if end.reason == "" && v.IsString() {
-			end.reason = r.Text(v)
+			end.reason = w.Text(v)
 		}
 	}
 	if end.reason == "" {
@@ -237,14 +224,13 @@ func truncates(reason string) bool {
 	return wire.Discards(reason)
 }
 
-// resultMessage emits a ToolMessage.
-func (r reader) resultMessage(at place, m *fields) *wire.Problem {
-	n := r.Len()
-	if problem := r.ToolResult(wire.ReadResult(m.body)); problem != nil {
+func (d *Decoder) resultMessage(w *wire.Writer, at place, m *fields) *wire.Problem {
+	n := w.Len()
+	if problem := w.ToolResult(wire.ReadResult(m.body)); problem != nil {
 		return problem
 	}
-	for i := range r.Since(n) {
-		c := &r.Since(n)[i]
+	for i := range w.Since(n) {
+		c := &w.Since(n)[i]
 		c.Namespace, c.Repeated = at.ns, at.repeated
 	}
 	return nil
@@ -252,9 +238,9 @@ func (r reader) resultMessage(at place, m *fields) *wire.Problem {
 
 // human emits a human message of the conversation. The task of a subgraph is a human
 // message too, but no person wrote it, and it does not interrupt anything.
-func (r reader) human(at place, m *fields) {
+func (d *Decoder) human(w *wire.Writer, at place, m *fields) {
 	if strings.Contains(at.ns, "|") || at.repeated && at.ns != "" {
 		return
 	}
-	r.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: at.ns, ID: r.Text(m.id), Text: r.PlainText(m.content), Repeated: at.repeated})
+	w.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: at.ns, ID: w.Text(m.id), Text: w.PlainText(m.content), Repeated: at.repeated})
 }

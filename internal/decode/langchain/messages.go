@@ -30,10 +30,8 @@ func (m *messages) fields(f *stored.Fields) {
 	stored.List(f, "p", &m.Partial, (*partialText).fields)
 }
 
-// streams records that messages are streamed.
 func (m *messages) streams() { m.Live = true }
 
-// streamedMessage is a message that is or was streamed.
 type streamedMessage struct {
 	ID        string
 	Namespace string
@@ -61,7 +59,6 @@ func (s *streamedMessage) text() bool { return s.Used && !s.Calls && !s.Done }
 // maxStreamed is the maximum number of messages that are stored.
 const maxStreamed = 64
 
-// summary is what a piece of a message contains.
 type summary struct {
 	text  bool
 	calls bool // pieces of calls
@@ -183,7 +180,6 @@ func (m *messages) find(ns, id string) (namespace, first string, ok bool) {
 	return m.Streamed[found].Namespace, m.Streamed[found].ID, true
 }
 
-// done records the end of a message.
 func (m *messages) done(ns, id string) {
 	if i := m.index(ns, id); i >= 0 && !m.Streamed[i].Done {
 		s := m.Streamed[i]
@@ -192,7 +188,6 @@ func (m *messages) done(ns, id string) {
 	}
 }
 
-// set replaces a message.
 func (m *messages) set(i int, s streamedMessage) {
 	m.Streamed = slices.Clone(m.Streamed)
 	m.Streamed[i] = s

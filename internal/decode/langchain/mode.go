@@ -8,127 +8,114 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// tuple reads an event that is an array.
-func (r reader) tuple(v jsonscan.Value) *wire.Problem {
+func (d *Decoder) tuple(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	e := v.Elements()
 	if !e.Next() {
 		return nil
 	}
 	ns, namespaced := "", false
 	if wire.IsNamespace(e.Value) {
-		if ns, namespaced = r.namespace(e.Value), true; !e.Next() {
+		if ns, namespaced = d.namespace(w, e.Value), true; !e.Next() {
 			return nil
 		}
 	}
 	switch mode := e.Value; {
 	case mode.IsString():
 		if payload := e.Rest(); payload.Kind != jsonscan.Missing {
-			return r.event(mode.Str, ns, payload)
+			return d.event(w, mode.Str, ns, payload)
 		}
 		return nil // the payload of the mode custom
 	case namespaced:
-		return r.payload(ns, wire.Frame{JSON: mode})
+		return d.payload(w, ns, wire.Frame{JSON: mode})
 	}
-	return r.messageMode("", v)
+	return d.messageMode(w, "", v)
 }
 
-// part reads a part of the SDK.
-func (r reader) part(v jsonscan.Value) *wire.Problem {
+func (d *Decoder) part(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	var mode, ns, data, interrupts jsonscan.Value
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			mode = m.Value
-		case "ns":
-			ns = m.Value
-		case "data":
-			data = m.Value
-		case "interrupts":
-			interrupts = m.Value
-		}
-	}
-	namespace := r.namespace(ns)
-	problem := r.event(mode.Str, namespace, data)
+	v.Read(mode.From("type"), ns.From("ns"), data.From("data"), interrupts.From("interrupts"))
+	namespace := d.namespace(w, ns)
+	problem := d.event(w, mode.Str, namespace, data)
 	if e := interrupts.Elements(); e.Next() && !data.Member(interruptKey).Present() {
-		r.interrupts(namespace, interrupts)
+		d.interrupts(w, namespace, interrupts)
 	}
 	return problem
 }
 
 // namespace joins the parts of a namespace: "a:1|b:2".
-func (r reader) namespace(list jsonscan.Value) string {
+func (d *Decoder) namespace(w *wire.Writer, list jsonscan.Value) string {
 	e := list.Elements()
 	if !e.Next() {
 		return ""
 	}
-	ns := r.Text(e.Value)
+	ns := w.Text(e.Value)
 	for e.Next() {
-		ns = r.Join(ns, "|", r.Text(e.Value))
+		ns = w.Join(ns, "|", w.Text(e.Value))
 	}
 	return ns
 }
 
 // event reads the payload of a mode or of an event of the server.
-func (r reader) event(mode, ns string, payload jsonscan.Value) *wire.Problem {
+func (d *Decoder) event(w *wire.Writer, mode, ns string, payload jsonscan.Value) *wire.Problem {
 	switch mode {
 	case "messages", "messages-tuple":
-		return r.messageMode(ns, payload)
+		return d.messageMode(w, ns, payload)
 	case "messages/partial":
-		return r.partials(ns, payload, false)
+		return d.partials(w, ns, payload, false)
 	case "messages/complete":
-		return r.partials(ns, payload, true)
+		return d.partials(w, ns, payload, true)
 	case "messages/metadata":
-		r.messageMetadata(ns, payload)
+		d.messageMetadata(w, ns, payload)
 	case "updates":
-		return r.updates(ns, payload)
+		return d.updates(w, ns, payload)
 	case "values":
-		return r.values(ns, payload)
+		return d.values(w, ns, payload)
 	case "events":
-		return r.trace(payload)
+		return d.trace(w, payload)
 	case "metadata":
-		r.runMetadata(payload)
+		d.runMetadata(w, payload)
 	case "error":
-		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "error", Text: r.errorText(payload)})
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "error", Text: d.errorText(w, payload)})
 	case "end":
-		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "completed"})
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "completed"})
 	case "custom", "debug", "tasks", "checkpoints", "tools": // have no calls, or repeat them
 	default:
 		if isTraceName(mode) {
-			return r.traceData(mode, ns, payload)
+			return d.traceData(w, mode, ns, payload)
 		}
-		r.Unknown("event", mode, payload)
+		w.Unknown("event", mode, payload)
 	}
 	return nil
 }
 
 // runMetadata reads {"run_id","attempt"}. A higher attempt than before replaces the
 // open messages.
-func (r reader) runMetadata(v jsonscan.Value) {
-	run, attempt := r.Text(v.Member("run_id")), int32(min(v.Member("attempt").Int(), math.MaxInt32))
+func (d *Decoder) runMetadata(w *wire.Writer, v jsonscan.Value) {
+	run, attempt := w.Text(v.Member("run_id")), int32(min(v.Member("attempt").Int(), math.MaxInt32))
 	if run == "" {
 		return
 	}
-	if run == r.d.Messages.Run && attempt > max(r.d.Messages.Attempt, 1) {
-		r.Emit(chunks.Chunk{Kind: chunks.Attempt, Run: run})
-		r.d.Messages.Streamed, r.d.Messages.Partial = nil, nil
+	if run == d.Messages.Run && attempt > max(d.Messages.Attempt, 1) {
+		w.Emit(chunks.Chunk{Kind: chunks.Attempt, Run: run})
+		d.Messages.Streamed, d.Messages.Partial = nil, nil
 	}
-	r.d.Messages.Run, r.d.Messages.Attempt = wire.Keep(run), attempt
-	r.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: run})
+	d.Messages.Run, d.Messages.Attempt = wire.Keep(run), attempt
+	w.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: run})
 }
 
 // errorText returns the text of {"error":"ValueError","message":"…"}.
-func (r reader) errorText(v jsonscan.Value) string {
-	if s := r.Text(v.Member("message")); s != "" {
+func (d *Decoder) errorText(w *wire.Writer, v jsonscan.Value) string {
+	if s := w.Text(v.Member("message")); s != "" {
 		return s
 	}
-	return r.FailureText(v.Member("error"))
+	return w.FailureText(v.Member("error"))
 }
 
 // messageMode reads [message, metadata], a list of messages, or one message.
-func (r reader) messageMode(ns string, payload jsonscan.Value) *wire.Problem {
-	r.d.Messages.streams()
+func (d *Decoder) messageMode(w *wire.Writer, ns string, payload jsonscan.Value) *wire.Problem {
+	d.Messages.streams()
 	if payload.IsObject() {
-		return r.message(place{ns: ns}, payload)
+		return d.message(w, place{ns: ns}, payload)
 	}
 	if !payload.IsArray() {
 		return wire.WrongType("the payload of messages", payload, "a message and its metadata")
@@ -138,26 +125,25 @@ func (r reader) messageMode(ns string, payload jsonscan.Value) *wire.Problem {
 		return nil
 	}
 	first := e.Value
-	if s := r.checkpointNamespace(e.Rest()); s != "" {
+	if s := d.checkpointNamespace(w, e.Rest()); s != "" {
 		ns = s
 	}
-	return r.message(place{ns: ns}, first)
+	return d.message(w, place{ns: ns}, first)
 }
 
 // checkpointNamespace returns the checkpoint namespace in the metadata of a message.
-func (r reader) checkpointNamespace(metadata jsonscan.Value) (ns string) {
+func (d *Decoder) checkpointNamespace(w *wire.Writer, metadata jsonscan.Value) (ns string) {
 	for m := metadata.Members(); m.Next(); {
 		switch m.Key {
 		case "langgraph_checkpoint_ns":
-			return r.Text(m.Value)
+			return w.Text(m.Value)
 		case "checkpoint_ns":
-			ns = r.Text(m.Value)
+			ns = w.Text(m.Value)
 		}
 	}
 	return ns
 }
 
-// place is the place in which a message was found.
 type place struct {
 	ns string
 	// repeated is true in updates and values, which repeat the history. Texts
@@ -168,25 +154,24 @@ type place struct {
 	growing bool
 }
 
-// message emits the chunks of a message of any kind.
-func (r reader) message(at place, v jsonscan.Value) *wire.Problem {
+func (d *Decoder) message(w *wire.Writer, at place, v jsonscan.Value) *wire.Problem {
 	m := readMessage(v)
 	if m.kind == kindAI || m.kind == kindAIChunk {
-		r.unknownMembers(&m)
+		d.unknownMembers(w, &m)
 	}
 	switch m.kind {
 	case kindAIChunk:
 		if !at.repeated {
-			r.delta(at.ns, &m)
+			d.delta(w, at.ns, &m)
 			return nil
 		}
-		r.wholeMessage(at, &m, true)
+		d.wholeMessage(w, at, &m, true)
 	case kindAI:
-		r.wholeMessage(at, &m, true)
+		d.wholeMessage(w, at, &m, true)
 	case kindTool:
-		return r.resultMessage(at, &m)
+		return d.resultMessage(w, at, &m)
 	case kindHuman:
-		r.human(at, &m)
+		d.human(w, at, &m)
 	case kindNone:
 		return wire.WrongShape("the message is of type %q, which LangChain does not have", wire.Clip(m.class))
 	}

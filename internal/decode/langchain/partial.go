@@ -20,75 +20,73 @@ import (
 // The args in tool_calls are a repaired parse of incomplete text. They are read only
 // in the finished message, where they replace the text (Hold).
 
-// partials reads a list of messages.
-func (r reader) partials(ns string, list jsonscan.Value, complete bool) (first *wire.Problem) {
+func (d *Decoder) partials(w *wire.Writer, ns string, list jsonscan.Value, complete bool) (first *wire.Problem) {
 	if !list.IsArray() {
 		return wire.WrongType("the payload of messages/partial and messages/complete", list, "a list of messages")
 	}
-	r.d.Messages.streams()
+	d.Messages.streams()
 	for e := list.Elements(); e.Next(); {
 		m := readMessage(e.Value)
 		if m.kind != kindAI && m.kind != kindAIChunk {
-			if p := r.message(place{ns: ns}, e.Value); p != nil && first == nil {
+			if p := d.message(w, place{ns: ns}, e.Value); p != nil && first == nil {
 				first = p
 			}
 			continue
 		}
-		r.unknownMembers(&m)
-		r.partial(ns, &m, complete)
+		d.unknownMembers(w, &m)
+		d.partial(w, ns, &m, complete)
 	}
 	return first
 }
 
 // partial emits the new content of a growing message, or its end.
-func (r reader) partial(ns string, m *fields, complete bool) {
-	id := r.Text(m.id)
-	if known, _, ok := r.d.Messages.find(ns, id); ok {
+func (d *Decoder) partial(w *wire.Writer, ns string, m *fields, complete bool) {
+	id := w.Text(m.id)
+	if known, _, ok := d.Messages.find(ns, id); ok {
 		ns = known
 	}
-	p, known := r.d.Messages.growing(id)
+	p, known := d.Messages.growing(id)
 	if complete && !known {
-		r.wholeMessage(place{ns: ns}, m, true)
+		d.wholeMessage(w, place{ns: ns}, m, true)
 		return
 	}
 	of := chunks.Chunk{Namespace: ns, Message: id}
-	over := complete || r.readEnd(m).over
+	over := complete || d.readEnd(w, m).over
 	p.at = 0
-	r.growth(of, m, &p, over)
+	d.growth(w, of, m, &p, over)
 	if complete {
-		r.d.Messages.forget(id)
+		d.Messages.forget(id)
 	} else {
-		r.d.Messages.setPartial(p)
+		d.Messages.setPartial(p)
 	}
 	if !over || !known {
-		r.d.Messages.stream(ns, id, summary{text: true})
+		d.Messages.stream(ns, id, summary{text: true})
 	}
 	if over {
 		m.pieces = jsonscan.Value{}
-		r.wholeMessage(place{ns: ns, growing: !complete}, m, false)
+		d.wholeMessage(w, place{ns: ns, growing: !complete}, m, false)
 	}
 }
 
-// growth emits the new content of a message.
-func (r reader) growth(of chunks.Chunk, m *fields, p *partialText, final bool) {
+func (d *Decoder) growth(w *wire.Writer, of chunks.Chunk, m *fields, p *partialText, final bool) {
 	if m.content.IsString() {
-		r.grownText(of, chunks.Text, m.content, p, final)
+		d.grownText(w, of, chunks.Text, m.content, p, final)
 	}
 	pieces := m.pieces.Elements()
 	some := pieces.Next()
 	of.Hold = true
-	indexes := r.grownBlocks(of, m.content, p, final, !some)
+	indexes := d.grownBlocks(w, of, m.content, p, final, !some)
 	i := 0
 	for ; some; some = pieces.Next() {
 		b := readBlock(pieces.Value)
-		r.noArgs(&b)
+		d.noArgs(w, &b)
 		index := b.index
 		if i < len(indexes) {
 			index = indexes[i]
 		} else if b.id.Present() {
 			index = jsonscan.Value{}
 		}
-		r.grownCall(of, b.id, b.name, index, b.args, p, final)
+		d.grownCall(w, of, b.id, b.name, index, b.args, p, final)
 		i++
 	}
 	if len(indexes) > 0 || i > 0 {
@@ -96,27 +94,27 @@ func (r reader) growth(of chunks.Chunk, m *fields, p *partialText, final bool) {
 	}
 	for e := m.calls.Elements(); e.Next(); {
 		b := readBlock(e.Value)
-		r.grownCall(of, b.id, b.name, b.index, jsonscan.Value{}, p, final)
+		d.grownCall(w, of, b.id, b.name, b.index, jsonscan.Value{}, p, final)
 	}
 }
 
 // grownBlocks emits the new content of blocks, with their calls if calls is true. It
 // returns the indexes of the calls: pieces of calls have an index only where blocks
 // have one.
-func (r reader) grownBlocks(of chunks.Chunk, content jsonscan.Value, p *partialText, final, calls bool) (indexes []jsonscan.Value) {
+func (d *Decoder) grownBlocks(w *wire.Writer, of chunks.Chunk, content jsonscan.Value, p *partialText, final, calls bool) (indexes []jsonscan.Value) {
 	for e := content.Elements(); e.Next(); {
 		b := readBlock(e.Value)
 		of.Part = partNumber(b.index)
 		switch b.kind.Str {
 		case "text", "output_text":
-			r.grownText(of, chunks.Text, b.text, p, final)
+			d.grownText(w, of, chunks.Text, b.text, p, final)
 		case "thinking", "reasoning":
-			r.grownText(of, chunks.Reasoning, b.thought, p, final)
+			d.grownText(w, of, chunks.Reasoning, b.thought, p, final)
 		case "tool_use", "tool_call_chunk":
-			r.noArgs(&b)
+			d.noArgs(w, &b)
 			indexes = append(indexes, b.index)
 			if calls {
-				r.grownCall(of, b.id, b.name, b.index, firstString(b.partial, b.args), p, final)
+				d.grownCall(w, of, b.id, b.name, b.index, firstString(b.partial, b.args), p, final)
 			}
 		default:
 			p.at++
@@ -135,25 +133,24 @@ func firstString(list ...jsonscan.Value) jsonscan.Value {
 	return jsonscan.Value{}
 }
 
-// grownText emits the new text of a text.
-func (r reader) grownText(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, p *partialText, final bool) {
-	if of.Text, _ = p.tail(r.Text(v), false, final); of.Text != "" {
+func (d *Decoder) grownText(w *wire.Writer, of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, p *partialText, final bool) {
+	if of.Text, _ = p.tail(w.Text(v), false, final); of.Text != "" {
 		of.Kind = kind
-		r.Emit(of)
+		w.Emit(of)
 	}
 }
 
 // grownCall emits the new args of a call, and the call where it is new.
-func (r reader) grownCall(of chunks.Chunk, id, name, index, args jsonscan.Value, p *partialText, final bool) {
-	of.Kind, of.Part, of.ID, of.Name = chunks.Fragment, 0, r.Text(id), r.Text(name)
+func (d *Decoder) grownCall(w *wire.Writer, of chunks.Chunk, id, name, index, args jsonscan.Value, p *partialText, final bool) {
+	of.Kind, of.Part, of.ID, of.Name = chunks.Fragment, 0, w.Text(id), w.Text(name)
 	if index.Present() {
 		of.Index = index.Raw
 	}
-	tail, opened := p.tail(r.Text(args), true, final)
+	tail, opened := p.tail(w.Text(args), true, final)
 	if of.Args = tail; tail == "" && !opened || of.ID == "" && of.Name == "" && tail == "" {
 		return
 	}
-	r.Emit(of)
+	w.Emit(of)
 }
 
 // partialText is the lengths of the texts of a message that were emitted, in bytes
@@ -223,7 +220,6 @@ func (m *messages) setPartial(p partialText) {
 	m.Partial = append(m.Partial[max(0, len(m.Partial)-maxPartials+1):], p)
 }
 
-// forget removes a growing message.
 func (m *messages) forget(id string) {
 	kept := make([]partialText, 0, len(m.Partial)+1)
 	for _, p := range m.Partial {
@@ -235,12 +231,12 @@ func (m *messages) forget(id string) {
 }
 
 // messageMetadata reads messages/metadata: {message id: {"metadata":{…}}}.
-func (r reader) messageMetadata(ns string, payload jsonscan.Value) {
+func (d *Decoder) messageMetadata(w *wire.Writer, ns string, payload jsonscan.Value) {
 	for m := payload.Members(); m.Next(); {
 		where := ns
-		if s := r.checkpointNamespace(m.Value.Member("metadata")); s != "" {
+		if s := d.checkpointNamespace(w, m.Value.Member("metadata")); s != "" {
 			where = s
 		}
-		r.d.Messages.stream(where, m.Key, summary{})
+		d.Messages.stream(where, m.Key, summary{})
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 // A graph that is streamed in one mode yields payloads without the name of the mode.
 
-// payloadKind is the kind of a payload without the name of its mode.
 type payloadKind uint8
 
 const (
@@ -20,22 +19,22 @@ const (
 
 // payload reads the payload of a mode that is not named. A payload without messages
 // and without interrupts is skipped.
-func (r reader) payload(ns string, f wire.Frame) *wire.Problem {
+func (d *Decoder) payload(w *wire.Writer, ns string, f wire.Frame) *wire.Problem {
 	if f.JSON.IsArray() {
-		return r.listPayload(ns, f.JSON)
+		return d.listPayload(w, ns, f.JSON)
 	}
 	if isMessage(f) {
-		r.d.Messages.streams()
-		return r.message(place{ns: ns}, f.JSON)
+		d.Messages.streams()
+		return d.message(w, place{ns: ns}, f.JSON)
 	}
 	switch kind, _ := payloadOf(f); kind {
 	case valuesPayload:
-		return r.values(ns, f.JSON)
+		return d.values(w, ns, f.JSON)
 	case updatePayload:
-		return r.updates(ns, f.JSON)
+		return d.updates(w, ns, f.JSON)
 	}
 	if !retells(f) {
-		r.Unknown("payload", f.Type(), f.JSON)
+		w.Unknown("payload", f.Type(), f.JSON)
 	}
 	return nil
 }
@@ -60,17 +59,17 @@ func retells(f wire.Frame) bool {
 }
 
 // listPayload reads [message, metadata], or a state that is a list of messages.
-func (r reader) listPayload(ns string, list jsonscan.Value) *wire.Problem {
+func (d *Decoder) listPayload(w *wire.Writer, ns string, list jsonscan.Value) *wire.Problem {
 	e := list.Elements()
 	if !e.Next() || !e.Value.IsObject() || !looksLikeMessage(e.Value) {
 		return nil
 	}
 	if e.Next() && !looksLikeMessage(e.Value) {
-		return r.messageMode(ns, list)
+		return d.messageMode(w, ns, list)
 	}
-	n := r.Len()
-	problem := r.stateKey(ns, list)
-	r.snapshot(n)
+	n := w.Len()
+	problem := d.stateKey(w, ns, list)
+	d.snapshot(w, n)
 	return problem
 }
 

@@ -9,7 +9,7 @@ import (
 	"streamer/internal/stored"
 )
 
-// Protocol is the format langgraph-protocol, the agent streaming protocol of LangGraph
+// Protocol returns the format langgraph-protocol, the agent streaming protocol of LangGraph
 // (streamEvents version v3):
 // https://github.com/langchain-ai/agent-protocol/blob/main/streaming/protocol.cddl
 //
@@ -27,24 +27,18 @@ import (
 // the next piece of it in Python. The assembler of calls detects which.
 //
 // The format shares its Decoder, and thereby the ids of messages, with Format.
-type Protocol struct{ Format }
-
-// Name returns the name of the format.
-func (Protocol) Name() string { return "langgraph-protocol" }
-
-// Keys returns the names of which a frame of this format has one.
-func (Protocol) Keys() []string {
-	return []string{"method", "result", "message"}
+func Protocol() wire.Format {
+	return wire.Format{
+		Name: "langgraph-protocol", Shape: "langchain",
+		Keys:      []string{"method", "result", "message"},
+		Claims:    claimsProtocol,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findProtocolSlots,
+		Shared:    "langchain", View: view,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Protocol) Claims(f wire.Frame) wire.Claim { return claimsProtocol(f) }
-
-// Shared returns Format, whose Decoder is used.
-func (p Protocol) Shared() wire.Format { return p.Format }
-
-// View returns a Decoder of this format with the state of a Decoder of Format.
-func (Protocol) View(d wire.Decoder) wire.Decoder {
+func view(d wire.Decoder) wire.Decoder {
 	shared := d.(*Decoder)
 	if shared.Streams == nil {
 		shared.Streams = new(protocol)
@@ -52,7 +46,6 @@ func (Protocol) View(d wire.Decoder) wire.Decoder {
 	return (*protocolDecoder)(shared)
 }
 
-// protocolDecoder decodes the protocol with the state of a Decoder.
 type protocolDecoder Decoder
 
 // Fields visits the members of the stored form.
@@ -60,7 +53,7 @@ func (d *protocolDecoder) Fields(f *stored.Fields) { (*Decoder)(d).Fields(f) }
 
 // Decode emits the chunks of a frame.
 func (d *protocolDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return reader{w, (*Decoder)(d)}.decodeProtocol(f)
+	return (*Decoder)(d).decodeProtocol(w, f)
 }
 
 // Clone returns an independent copy.
@@ -88,7 +81,6 @@ func isProtocol(f wire.Frame) bool {
 	return false
 }
 
-// claimsProtocol is Claims of Protocol.
 func claimsProtocol(f wire.Frame) wire.Claim {
 	if f.Done {
 		return wire.No
@@ -122,31 +114,16 @@ func claimsProtocol(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// decodeProtocol emits the chunks of a frame of the protocol.
-func (r reader) decodeProtocol(f wire.Frame) *wire.Problem {
+func (d *Decoder) decodeProtocol(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var method, params, namespace, data jsonscan.Value
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "method":
-			method = m.Value
-		case "params":
-			params = m.Value
-		}
-	}
+	f.Read(method.From("method"), params.From("params"))
 	if !method.Present() {
 		return nil // the answer to a command
 	}
 	if !params.IsObject() {
 		return wire.WrongType("params", params, "an object")
 	}
-	for m := params.Members(); m.Next(); {
-		switch m.Key {
-		case "namespace":
-			namespace = m.Value
-		case "data":
-			data = m.Value
-		}
-	}
+	params.Read(namespace.From("namespace"), data.From("data"))
 	if namespace.Present() && !namespace.IsArray() {
 		return wire.WrongType("params.namespace", namespace, "a list of strings")
 	}
@@ -155,115 +132,106 @@ func (r reader) decodeProtocol(f wire.Frame) *wire.Problem {
 		if !data.IsObject() {
 			return wire.WrongType("params.data", data, "an object")
 		}
-		n := r.Len()
-		problem := r.protocolEvent(method.Str, r.namespace(namespace), data)
-		r.setParents(n)
+		n := w.Len()
+		problem := d.protocolEvent(w, method.Str, d.namespace(w, namespace), data)
+		d.setParents(w, n)
 		return problem
 	case "custom", "debug", "tasks", "checkpoints": // have no calls, or repeat them
 	default:
-		r.Unknown("event", method.Str, params)
+		w.Unknown("event", method.Str, params)
 	}
 	return nil
 }
 
-// protocolEvent reads an event by its method.
-func (r reader) protocolEvent(method, ns string, data jsonscan.Value) *wire.Problem {
+func (d *Decoder) protocolEvent(w *wire.Writer, method, ns string, data jsonscan.Value) *wire.Problem {
 	switch method {
 	case "messages":
-		return r.protocolMessage(ns, data)
+		return d.protocolMessage(w, ns, data)
 	case "tools":
-		return r.protocolTool(ns, data)
+		return d.protocolTool(w, ns, data)
 	case "lifecycle":
-		r.protocolLife(ns, data)
+		d.protocolLife(w, ns, data)
 		return nil
 	case "input.requested":
-		r.protocolInput(ns, data)
+		d.protocolInput(w, ns, data)
 		return nil
 	}
-	n := r.Len()
-	problem := r.protocolState(method, ns, data)
-	r.Drop(n, r.d.Streams.hasResult)
+	n := w.Len()
+	problem := d.protocolState(w, method, ns, data)
+	w.Drop(n, d.Streams.hasResult)
 	return problem
 }
 
 // protocolState reads values, or an update, which is {"node","values"}.
-func (r reader) protocolState(method, ns string, data jsonscan.Value) *wire.Problem {
+func (d *Decoder) protocolState(w *wire.Writer, method, ns string, data jsonscan.Value) *wire.Problem {
 	if method == "values" {
-		return r.values(ns, data)
+		return d.values(w, ns, data)
 	}
 	node, update := data.Member("node"), data.Member("values")
 	switch {
 	case update.Raw == "":
-		return r.updates(ns, data)
+		return d.updates(w, ns, data)
 	case node.Str == interruptKey:
-		r.interrupts(ns, update)
+		d.interrupts(w, ns, update)
 		return nil
 	case update.IsArray():
-		return r.updates(ns, data)
+		return d.updates(w, ns, data)
 	}
-	return r.stateKeys(ns, update)
+	return d.stateKeys(w, ns, update)
 }
 
 // protocolLife reads a lifecycle event of a graph. The lifecycle of the root is that of
 // the run. The start of a subgraph can name the call that caused it. The failure of a
 // subgraph ends its open messages.
-func (r reader) protocolLife(ns string, data jsonscan.Value) {
+func (d *Decoder) protocolLife(w *wire.Writer, ns string, data jsonscan.Value) {
 	var event, run, failure, cause jsonscan.Value
-	for m := data.Members(); m.Next(); {
-		switch m.Key {
-		case "event":
-			event = m.Value
-		case "run_id", "runId":
-			run = m.Value
-		case "error":
-			failure = m.Value
-		case "cause":
-			cause = m.Value
-		}
-	}
+	data.Read(
+		event.From("event"), run.From("run_id"), run.From("runId"), failure.From("error"),
+		cause.From("cause"),
+	)
 	if ns != "" {
-		r.protocolCause(ns, cause)
+		d.protocolCause(w, ns, cause)
 		if event.Str == "failed" {
-			r.Emit(chunks.Chunk{Kind: chunks.Failure, Namespace: ns, Text: r.FailureText(failure)})
+			w.Emit(chunks.Chunk{Kind: chunks.Failure, Namespace: ns, Text: w.FailureText(failure)})
 		}
 		return
 	}
-	c := chunks.Chunk{Kind: chunks.RunEnd, Run: r.Text(run)}
+	c := chunks.Chunk{Kind: chunks.RunEnd, Run: w.Text(run)}
 	switch event.Str {
 	case "started", "running":
 		c.Kind, c.Explicit = chunks.RunStart, true
 	case "completed", "interrupted":
 		c.Status = event.Str
 	case "failed":
-		c.Status, c.Text = "error", r.FailureText(failure)
+		c.Status, c.Text = "error", w.FailureText(failure)
 	default:
 		return
 	}
-	r.Emit(c)
+	w.Emit(c)
 }
 
 // protocolInput emits an interrupt. Its namespace is that of a node, while another node
 // of the same graph made the calls. The chunk has the innermost namespace around it in
 // which messages were streamed.
-func (r reader) protocolInput(ns string, data jsonscan.Value) {
+func (d *Decoder) protocolInput(w *wire.Writer, ns string, data jsonscan.Value) {
 	c := chunks.Chunk{Kind: chunks.Await, Why: "interrupt"}
 	for m := data.Members(); m.Next(); {
 		switch m.Key {
 		case "interrupt_id", "interruptId":
-			c.InterruptID = r.Text(m.Value)
+			c.InterruptID = w.Text(m.Value)
 		case "payload":
-			for w := m.Value.Members(); w.Next(); {
-				if w.Key == "tool_call_id" || w.Key == "toolCallId" {
-					c.ID = r.Text(w.Value)
+			for in := m.Value.Members(); in.Next(); {
+				if in.Key == "tool_call_id" || in.Key == "toolCallId" {
+					c.ID = w.Text(in.Value)
 				}
 			}
 		}
 	}
-	for ns != "" && !r.d.Messages.streamedIn(ns) {
+	for ns != "" && !d.Messages.streamedIn(ns) {
 		ns = ns[:max(0, strings.LastIndexByte(ns, '|'))]
 	}
 	c.Namespace = ns
-	r.Emit(c)
+	w.Emit(c)
 }
 
 // streamedIn reports whether a message was streamed in a namespace or below it.

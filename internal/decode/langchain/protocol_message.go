@@ -8,79 +8,58 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// protocolData is the members of the data of a messages event.
 type protocolData struct {
 	event, run, id, role, call, index, content, delta, reason, usage, message jsonscan.Value
 }
 
 func protocolFields(data jsonscan.Value) (d protocolData) {
-	for m := data.Members(); m.Next(); {
-		switch m.Key {
-		case "event":
-			d.event = m.Value
-		case "run_id", "runId":
-			d.run = m.Value
-		case "id":
-			d.id = m.Value
-		case "role":
-			d.role = m.Value
-		case "tool_call_id", "toolCallId":
-			d.call = m.Value
-		case "index":
-			d.index = m.Value
-		case "content":
-			d.content = m.Value
-		case "delta":
-			d.delta = m.Value
-		case "reason":
-			d.reason = m.Value
-		case "usage":
-			d.usage = m.Value
-		case "message":
-			d.message = m.Value
-		}
-	}
+	data.Read(
+		d.event.From("event"), d.run.From("run_id"), d.run.From("runId"), d.id.From("id"),
+		d.role.From("role"), d.call.From("tool_call_id"), d.call.From("toolCallId"),
+		d.index.From("index"), d.content.From("content"), d.delta.From("delta"), d.reason.From("reason"),
+		d.usage.From("usage"), d.message.From("message"),
+	)
 	return d
 }
 
 // protocolMessage reads an event of a message. Only the start names the message. The
 // other events belong to the message that is open in their namespace and run.
-func (r reader) protocolMessage(ns string, data jsonscan.Value) *wire.Problem {
-	d := protocolFields(data)
-	if d.event.Str == "message-start" {
-		r.protocolStart(ns, d)
+func (d *Decoder) protocolMessage(w *wire.Writer, ns string, data jsonscan.Value) *wire.Problem {
+	e := protocolFields(data)
+	if e.event.Str == "message-start" {
+		d.protocolStart(w, ns, e)
 		return nil
 	}
-	at := r.d.Streams.find(ns, r.Text(d.run))
+	at := d.Streams.find(ns, w.Text(e.run))
 	var open protocolOpen
 	if at >= 0 {
-		open = r.d.Streams.Open[at]
+		open = d.Streams.Open[at]
 	}
 	of := chunks.Chunk{Namespace: ns, Message: open.ID}
-	switch d.event.Str {
+	switch e.event.Str {
 	case "content-block-start":
-		return r.protocolBlock(of, at, d)
+		return d.protocolBlock(w, of, at, e)
 	case "content-block-delta":
-		return r.protocolDelta(of, at, d)
+		return d.protocolDelta(w, of, at, e)
 	case "content-block-finish":
-		return r.protocolBlockEnd(of, at, d)
+		return d.protocolBlockEnd(w, of, at, e)
 	case "message-finish":
-		r.d.Streams.drop(at)
+		d.Streams.drop(at)
 		if !open.Silent {
-			r.protocolFinish(of, d)
+			d.protocolFinish(w, of, e)
 		}
 	case "usage":
-		if at >= 0 && !open.Silent && d.usage.IsObject() {
-			of.Kind, of.Usage = chunks.Usage, d.usage.Raw
-			r.Emit(of)
+		if at >= 0 && !open.Silent && e.usage.IsObject() {
+			of.Kind, of.Usage = chunks.Usage, e.usage.Raw
+			w.Emit(of)
 		}
 	case "error":
-		r.d.Streams.drop(at)
-		of.Kind, of.Text = chunks.Failure, r.Text(d.message)
-		r.Emit(of)
+		d.Streams.drop(at)
+		of.Kind, of.Text = chunks.Failure, w.Text(e.message)
+		w.Emit(of)
 	case "provider", "raw": // the events of the provider, which the others repeat
 	default:
-		r.Unknown("messages event", d.event.Str, data)
+		w.Unknown("messages event", e.event.Str, data)
 	}
 	return nil
 }
@@ -88,205 +67,195 @@ func (r reader) protocolMessage(ns string, data jsonscan.Value) *wire.Problem {
 // protocolStart begins a message. The message of a tool contains a result, which the
 // tools channel contains too. A human message interrupts; that of a subagent is its
 // task and does not.
-func (r reader) protocolStart(ns string, d protocolData) {
-	r.d.Messages.streams()
-	id, role := r.Text(d.id), d.role.Str
+func (d *Decoder) protocolStart(w *wire.Writer, ns string, e protocolData) {
+	d.Messages.streams()
+	id, role := w.Text(e.id), e.role.Str
 	if id == "" {
-		id = r.Text(d.run)
+		id = w.Text(e.run)
 	}
 	human := (role == "human" || role == "user") && !strings.Contains(ns, "|")
-	r.d.Streams.begin(protocolOpen{
-		Namespace: ns, Run: r.Text(d.run), ID: id, Call: r.Text(d.call),
+	d.Streams.begin(protocolOpen{
+		Namespace: ns, Run: w.Text(e.run), ID: id, Call: w.Text(e.call),
 		Silent: role != "" && role != "ai" && role != "assistant", Human: human,
 	})
 	switch {
 	case human:
-		r.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: ns, ID: id})
+		w.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: ns, ID: id})
 	case role == "", role == "ai", role == "assistant":
-		r.d.Messages.stream(ns, id, summary{text: true})
-		r.Emit(chunks.Chunk{Kind: chunks.Start, Namespace: ns, Message: id, Role: "assistant"})
+		d.Messages.stream(ns, id, summary{text: true})
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Namespace: ns, Message: id, Role: "assistant"})
 	}
 }
 
 // protocolBlock begins a block. Blocks are sequential, so the call before it is
 // complete, even where its finish was lost.
-func (r reader) protocolBlock(of chunks.Chunk, at int, d protocolData) *wire.Problem {
-	if !d.content.IsObject() {
-		return wire.WrongType("content of content-block-start", d.content, "an object")
+func (d *Decoder) protocolBlock(w *wire.Writer, of chunks.Chunk, at int, e protocolData) *wire.Problem {
+	if !e.content.IsObject() {
+		return wire.WrongType("content of content-block-start", e.content, "an object")
 	}
 	if at >= 0 {
-		if r.d.Streams.Open[at].Silent {
-			r.humanText(at, readBlock(d.content).text)
+		if d.Streams.Open[at].Silent {
+			d.humanText(w, at, readBlock(e.content).text)
 			return nil
 		}
-		if r.d.Streams.Open[at].Block {
+		if d.Streams.Open[at].Block {
 			of := of
-			of.Kind, of.Index = chunks.Next, wire.RawIndex(d.index)
-			r.Emit(of)
+			of.Kind, of.Index = chunks.Next, wire.RawIndex(e.index)
+			w.Emit(of)
 		}
 	}
-	n := r.Len()
-	call := r.protocolContent(of, d.index, d.content)
+	n := w.Len()
+	call := d.protocolContent(w, of, e.index, e.content)
 	streamed := false
-	for _, c := range r.Since(n) {
+	for _, c := range w.Since(n) {
 		streamed = streamed || c.Text != "" || c.Args != ""
 	}
-	r.d.Streams.block(at, call, streamed)
+	d.Streams.block(at, call, streamed)
 	return nil
 }
 
-// humanText emits a piece of the text of a human message.
-func (r reader) humanText(at int, text jsonscan.Value) {
-	if at < 0 || !r.d.Streams.Open[at].Human {
+func (d *Decoder) humanText(w *wire.Writer, at int, text jsonscan.Value) {
+	if at < 0 || !d.Streams.Open[at].Human {
 		return
 	}
-	m := &r.d.Streams.Open[at]
-	if s := r.Text(text); s != "" {
-		r.Emit(chunks.Chunk{Kind: chunks.HumanText, Namespace: m.Namespace, ID: m.ID, Text: s})
-		r.d.Streams.streamed(at)
+	m := &d.Streams.Open[at]
+	if s := w.Text(text); s != "" {
+		w.Emit(chunks.Chunk{Kind: chunks.HumanText, Namespace: m.Namespace, ID: m.ID, Text: s})
+		d.Streams.streamed(at)
 	}
 }
 
 // protocolContent emits the beginning of a block, or a piece of a block. It reports
 // whether the block is a call.
-func (r reader) protocolContent(of chunks.Chunk, index, block jsonscan.Value) bool {
+func (d *Decoder) protocolContent(w *wire.Writer, of chunks.Chunk, index, block jsonscan.Value) bool {
 	b := readBlock(block)
 	switch b.kind.Str {
 	case "text":
-		of.Kind, of.Text = chunks.Text, r.Text(b.text)
+		of.Kind, of.Text = chunks.Text, w.Text(b.text)
 	case "reasoning", "thinking":
-		of.Kind, of.Text = chunks.Reasoning, r.Text(b.thought)
+		of.Kind, of.Text = chunks.Reasoning, w.Text(b.thought)
 	case "tool_call_chunk", "tool_call", "tool_use", "server_tool_call_chunk", "server_tool_call", "server_tool_use", "mcp_tool_use":
-		r.protocolCall(of, index, b)
+		d.protocolCall(w, of, index, b)
 		return true
 	case "server_tool_result": // its end has the result
 	default:
-		r.Unknown("content block", b.kind.Str, block)
+		w.Unknown("content block", b.kind.Str, block)
 	}
 	if of.Part = index.Int(); of.Text != "" {
-		r.Emit(of)
+		w.Emit(of)
 	}
 	return false
 }
 
 // protocolCall emits the beginning of a call or a piece of it. Args have precedence over
 // an input that is an object.
-func (r reader) protocolCall(of chunks.Chunk, index jsonscan.Value, b blockFields) {
-	r.noArgs(&b)
+func (d *Decoder) protocolCall(w *wire.Writer, of chunks.Chunk, index jsonscan.Value, b blockFields) {
+	d.noArgs(w, &b)
 	of.Kind, of.Index = chunks.Fragment, wire.RawIndex(index)
-	of.ID, of.Name = r.Text(b.id), r.Text(b.name)
+	of.ID, of.Name = w.Text(b.id), w.Text(b.name)
 	of.Final = of.ID != "" && of.Name != ""
 	if b.kind.Str != "tool_call" && b.kind.Str != "tool_call_chunk" && b.kind.Str != "tool_use" {
 		of.CallKind, of.Provider = "server", true
 	}
 	switch {
 	case b.args.IsString():
-		of.Args = r.Text(b.args)
+		of.Args = w.Text(b.args)
 	case b.args.IsObject():
-		of.Args, of.Object, of.Weak = r.Compact(b.args.Raw), true, true
+		of.Args, of.Object, of.Weak = w.Compact(b.args.Raw), true, true
 	case b.input.IsObject():
-		of.Args, of.Object, of.Weak = r.Compact(b.input.Raw), true, true
+		of.Args, of.Object, of.Weak = w.Compact(b.input.Raw), true, true
 	}
 	if of.Object && of.Args == "{}" {
 		of.Args, of.Object, of.Weak = "", false, false
 	}
 	if of.ID != "" || of.Name != "" || of.Args != "" {
-		r.Emit(of)
+		w.Emit(of)
 	}
 }
 
 // protocolDelta emits a piece of a block. The fragments of the provider
 // (input_json_delta) repeat the args beside them and are not read.
-func (r reader) protocolDelta(of chunks.Chunk, at int, d protocolData) *wire.Problem {
-	if !d.delta.IsObject() {
-		return wire.WrongType("delta of content-block-delta", d.delta, "an object")
+func (d *Decoder) protocolDelta(w *wire.Writer, of chunks.Chunk, at int, e protocolData) *wire.Problem {
+	if !e.delta.IsObject() {
+		return wire.WrongType("delta of content-block-delta", e.delta, "an object")
 	}
-	if at >= 0 && r.d.Streams.Open[at].Silent {
-		r.humanText(at, d.delta.Member("text"))
+	if at >= 0 && d.Streams.Open[at].Silent {
+		d.humanText(w, at, e.delta.Member("text"))
 		return nil
 	}
 	var kind, text, fields jsonscan.Value
-	for m := d.delta.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			kind = m.Value
-		case "text", "reasoning":
-			text = m.Value
-		case "fields":
-			fields = m.Value
-		}
-	}
-	of.Part = d.index.Int()
+	e.delta.Read(kind.From("type"), text.From("text"), text.From("reasoning"), fields.From("fields"))
+	of.Part = e.index.Int()
 	switch kind.Str {
 	case "text-delta", "reasoning-delta":
 		of.Kind = chunks.Text
 		if kind.Str == "reasoning-delta" {
 			of.Kind = chunks.Reasoning
 		}
-		if of.Text = r.Text(text); of.Text != "" {
-			r.Emit(of)
+		if of.Text = w.Text(text); of.Text != "" {
+			w.Emit(of)
 		}
 	case "block-delta":
 		of.Part = 0
 		f := readBlock(fields)
 		switch kind := f.kind.Str; {
 		case strings.Contains(kind, "tool_call"):
-			r.protocolCall(of, d.index, f)
+			d.protocolCall(w, of, e.index, f)
 		case kind != "input_json_delta":
-			r.Unknown("block-delta", kind, fields)
+			w.Unknown("block-delta", kind, fields)
 		}
 	case "input_json_delta":
 	default:
-		r.Unknown("delta", kind.Str, d.delta)
+		w.Unknown("delta", kind.Str, e.delta)
 	}
-	if r.Len() > 0 {
-		r.d.Streams.streamed(at)
+	if w.Len() > 0 {
+		d.Streams.streamed(at)
 	}
 	return nil
 }
 
 // protocolBlockEnd ends a block. Its content has precedence over what was streamed.
-func (r reader) protocolBlockEnd(of chunks.Chunk, at int, d protocolData) *wire.Problem {
+func (d *Decoder) protocolBlockEnd(w *wire.Writer, of chunks.Chunk, at int, e protocolData) *wire.Problem {
 	var open protocolOpen
 	if at >= 0 {
-		open = r.d.Streams.Open[at]
+		open = d.Streams.Open[at]
 	}
-	if !d.content.IsObject() {
-		return wire.WrongType("content of content-block-finish", d.content, "an object")
+	if !e.content.IsObject() {
+		return wire.WrongType("content of content-block-finish", e.content, "an object")
 	}
-	b := readBlock(d.content)
+	b := readBlock(e.content)
 	if open.Silent {
 		if !open.Streamed {
-			r.humanText(at, b.text)
+			d.humanText(w, at, b.text)
 		}
-		r.d.Streams.block(at, false, false)
-		if open.Call != "" && b.kind.Str == "text" && !r.d.Streams.answered(open.Call) {
-			r.Emit(chunks.Chunk{Kind: chunks.Result, Namespace: of.Namespace, ID: open.Call, Status: "success", Text: r.Text(b.text)})
+		d.Streams.block(at, false, false)
+		if open.Call != "" && b.kind.Str == "text" && !d.Streams.answered(open.Call) {
+			w.Emit(chunks.Chunk{Kind: chunks.Result, Namespace: of.Namespace, ID: open.Call, Status: "success", Text: w.Text(b.text)})
 		}
 		return nil
 	}
 	switch kind := b.kind.Str; kind {
 	case "text", "reasoning", "thinking":
 		if open.ID != "" && !open.Streamed {
-			r.protocolContent(of, d.index, d.content)
+			d.protocolContent(w, of, e.index, e.content)
 		}
-		of.Kind, of.Part = chunks.PartEnd, d.index.Int()
-		r.Emit(of)
+		of.Kind, of.Part = chunks.PartEnd, e.index.Int()
+		w.Emit(of)
 	case "invalid_tool_call":
 		// The args are not JSON. The finish reason shows whether the answer is
 		// truncated.
 		if !open.Streamed {
-			r.protocolCall(of, d.index, blockFields{kind: jsonscan.Value{Str: "tool_call"}, id: b.id, name: b.name, args: b.args})
+			d.protocolCall(w, of, e.index, blockFields{kind: jsonscan.Value{Str: "tool_call"}, id: b.id, name: b.name, args: b.args})
 		}
 	case "server_tool_result":
-		r.protocolServerResult(of, d.content)
+		d.protocolServerResult(w, of, e.content)
 	case "tool_call", "tool_call_chunk", "tool_use", "server_tool_call", "server_tool_call_chunk", "server_tool_use", "mcp_tool_use", "input_json_delta":
-		r.protocolCallEnd(of, open.Block, d.index, b)
+		d.protocolCallEnd(w, of, open.Block, e.index, b)
 	default:
 		if strings.HasSuffix(kind, "tool_result") {
-			r.blockResult(of, d.content)
+			d.blockResult(w, of, e.content)
 		} else {
-			r.Unknown("content block", kind, d.content)
+			w.Unknown("content block", kind, e.content)
 		}
 	}
 	return nil
@@ -295,22 +264,22 @@ func (r reader) protocolBlockEnd(of chunks.Chunk, at int, d protocolData) *wire.
 // protocolCallEnd emits a whole call. In the blocks of LangChain JS input is the last
 // fragment, and args is the whole text. If begun is true, the beginning of the call
 // was emitted.
-func (r reader) protocolCallEnd(of chunks.Chunk, begun bool, index jsonscan.Value, b blockFields) {
-	r.noArgs(&b)
+func (d *Decoder) protocolCallEnd(w *wire.Writer, of chunks.Chunk, begun bool, index jsonscan.Value, b blockFields) {
+	d.noArgs(w, &b)
 	of.Kind, of.Index, of.Whole = chunks.Fragment, wire.RawIndex(index), true
-	of.ID, of.Name = r.Text(b.id), r.Text(b.name)
+	of.ID, of.Name = w.Text(b.id), w.Text(b.name)
 	if strings.HasPrefix(b.kind.Str, "server_") || b.kind.Str == "mcp_tool_use" {
 		of.CallKind, of.Provider = "server", true
 	}
 	if !b.args.Present() && b.input.IsObject() {
 		b.args = b.input
 	}
-	if of.Args = r.Text(b.args); b.args.IsObject() {
-		of.Args, of.Object = r.Compact(b.args.Raw), true
+	if of.Args = w.Text(b.args); b.args.IsObject() {
+		of.Args, of.Object = w.Compact(b.args.Raw), true
 	}
 	if of.ID != "" {
 		of.Final = of.Name != ""
-		r.Emit(of)
+		w.Emit(of)
 		return
 	}
 	// A call without an id is matched by its index.
@@ -319,45 +288,44 @@ func (r reader) protocolCallEnd(of chunks.Chunk, begun bool, index jsonscan.Valu
 		of.Name = ""
 	}
 	if of.Object {
-		r.Emit(of)
+		w.Emit(of)
 	}
-	r.Emit(chunks.Chunk{Kind: chunks.Seal, Namespace: of.Namespace, Message: of.Message, Index: of.Index})
+	w.Emit(chunks.Chunk{Kind: chunks.Seal, Namespace: of.Namespace, Message: of.Message, Index: of.Index})
 }
 
 // protocolServerResult emits {"tool_call_id","status","output"}.
-func (r reader) protocolServerResult(of chunks.Chunk, block jsonscan.Value) {
+func (d *Decoder) protocolServerResult(w *wire.Writer, of chunks.Chunk, block jsonscan.Value) {
 	of.Kind, of.Status = chunks.Result, "success"
 	for m := block.Members(); m.Next(); {
 		switch m.Key {
 		case "tool_call_id", "toolCallId":
-			of.ID = r.Text(m.Value)
+			of.ID = w.Text(m.Value)
 		case "status":
 			if m.Value.Str == "error" {
 				of.Status = "error"
 			}
 		case "output":
-			if of.Text = r.Text(m.Value); m.Value.IsNested() {
-				of.Content = r.Compact(m.Value.Raw)
+			if of.Text = w.Text(m.Value); m.Value.IsNested() {
+				of.Content = w.Compact(m.Value.Raw)
 			}
 		}
 	}
 	if of.ID != "" {
-		r.Emit(of)
+		w.Emit(of)
 	}
 }
 
-// protocolFinish emits the end of a message.
-func (r reader) protocolFinish(of chunks.Chunk, d protocolData) {
-	r.d.Messages.done(of.Namespace, of.Message)
-	reason := r.Text(d.reason)
+func (d *Decoder) protocolFinish(w *wire.Writer, of chunks.Chunk, e protocolData) {
+	d.Messages.done(of.Namespace, of.Message)
+	reason := w.Text(e.reason)
 	c := of
 	c.Kind, c.Reason, c.Truncated = chunks.Finish, reason, truncates(reason)
-	r.Emit(c)
-	if d.usage.IsObject() {
+	w.Emit(c)
+	if e.usage.IsObject() {
 		c = of
-		c.Kind, c.Usage = chunks.Usage, d.usage.Raw
-		r.Emit(c)
+		c.Kind, c.Usage = chunks.Usage, e.usage.Raw
+		w.Emit(c)
 	}
 	of.Kind = chunks.Ended
-	r.Emit(of)
+	w.Emit(of)
 }

@@ -25,27 +25,27 @@ func (c *protocolCause) fields(f *stored.Fields) {
 const maxCauses = 64
 
 // protocolCause stores the cause of a subgraph: {"type":"toolCall","tool_call_id"}.
-func (r reader) protocolCause(ns string, cause jsonscan.Value) {
+func (d *Decoder) protocolCause(w *wire.Writer, ns string, cause jsonscan.Value) {
 	var call string
 	for m := cause.Members(); m.Next(); {
 		if m.Key == "tool_call_id" || m.Key == "toolCallId" {
-			call = r.Text(m.Value)
+			call = w.Text(m.Value)
 		}
 	}
 	if call != "" {
-		r.d.Streams.cause(ns, call)
+		d.Streams.cause(ns, call)
 	}
 }
 
 // setParents names, in the calls among the chunks after the first n, the call that
 // started the subgraph which made them.
-func (r reader) setParents(n int) {
-	if len(r.d.Streams.Causes) == 0 {
+func (d *Decoder) setParents(w *wire.Writer, n int) {
+	if len(d.Streams.Causes) == 0 {
 		return
 	}
-	for i := range r.Since(n) {
-		if c := &r.Since(n)[i]; c.Kind == chunks.Fragment && c.Namespace != "" && c.ID != "" {
-			c.ParentCall = r.d.Streams.causeOf(c.Namespace)
+	for i := range w.Since(n) {
+		if c := &w.Since(n)[i]; c.Kind == chunks.Fragment && c.Namespace != "" && c.ID != "" {
+			c.ParentCall = d.Streams.causeOf(c.Namespace)
 		}
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// FindSlots finds the slots of a content-block-delta. A namespace of several
+// findProtocolSlots finds the slots of a content-block-delta. A namespace of several
 // parts has no slot.
-func (Protocol) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+func findProtocolSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	params := f.JSON.Member("params")
 	if f.JSON.Member("method").Str != "messages" || params.Member("data").Member("event").Str != "content-block-delta" {
 		return 0, false

@@ -26,7 +26,6 @@ func (m *protocol) fields(f *stored.Fields) {
 	stored.List(f, "p", &m.Causes, (*protocolCause).fields)
 }
 
-// protocolOpen is a message being streamed.
 type protocolOpen struct {
 	Namespace string
 	Run       string // of the model, not of the graph
@@ -79,14 +78,12 @@ func (m *protocol) begin(o protocolOpen) {
 	m.Open = append(slices.Clip(old), o)
 }
 
-// drop removes a message.
 func (m *protocol) drop(i int) {
 	if i >= 0 {
 		m.Open = slices.Delete(slices.Clone(m.Open), i, i+1)
 	}
 }
 
-// block records the beginning of a block, and whether some of its content was emitted.
 func (m *protocol) block(i int, call, streamed bool) {
 	if i >= 0 && (m.Open[i].Block != call || m.Open[i].Streamed != streamed) {
 		m.Open = slices.Clone(m.Open)
@@ -94,14 +91,12 @@ func (m *protocol) block(i int, call, streamed bool) {
 	}
 }
 
-// streamed records that some content of the block was emitted.
 func (m *protocol) streamed(i int) {
 	if i >= 0 {
 		m.block(i, m.Open[i].Block, true)
 	}
 }
 
-// fail records the failure of a tool.
 func (m *protocol) fail(call string) {
 	if len(call) > wire.MaxID || m.answered(call) {
 		return
@@ -110,17 +105,14 @@ func (m *protocol) fail(call string) {
 	m.Failed = append(slices.Clip(old), strings.Clone(call))
 }
 
-// retry records that a tool runs again.
 func (m *protocol) retry(call string) {
 	if i := slices.Index(m.Failed, call); i >= 0 {
 		m.Failed = slices.Delete(slices.Clone(m.Failed), i, i+1)
 	}
 }
 
-// answered reports whether the failure of the tool of a call was emitted.
 func (m *protocol) answered(call string) bool { return slices.Contains(m.Failed, call) }
 
-// hasResult reports whether a chunk is a result of a call that has one already.
 func (m *protocol) hasResult(c *chunks.Chunk) bool {
 	return c.Kind == chunks.Result && m.answered(c.ID)
 }

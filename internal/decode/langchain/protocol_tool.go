@@ -6,72 +6,59 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// toolEvent is the members of a tools event.
 type toolEvent struct {
 	event, id, name, delta, output, message jsonscan.Value
 }
 
 func (e *toolEvent) read(data jsonscan.Value) {
-	for m := data.Members(); m.Next(); {
-		switch m.Key {
-		case "event":
-			e.event = m.Value
-		case "tool_call_id", "toolCallId":
-			e.id = m.Value
-		case "tool_name", "toolName":
-			e.name = m.Value
-		case "delta":
-			e.delta = m.Value
-		case "output":
-			e.output = m.Value
-		case "message":
-			e.message = m.Value
-		}
-	}
+	data.Read(
+		e.event.From("event"), e.id.From("tool_call_id"), e.id.From("toolCallId"),
+		e.name.From("tool_name"), e.name.From("toolName"), e.delta.From("delta"), e.output.From("output"),
+		e.message.From("message"),
+	)
 }
 
-// protocolTool emits the progress or the result of a tool.
-func (r reader) protocolTool(ns string, data jsonscan.Value) *wire.Problem {
+func (d *Decoder) protocolTool(w *wire.Writer, ns string, data jsonscan.Value) *wire.Problem {
 	var e toolEvent
 	e.read(data)
-	c := chunks.Chunk{Kind: chunks.Progress, Namespace: ns, ID: r.Text(e.id)}
+	c := chunks.Chunk{Kind: chunks.Progress, Namespace: ns, ID: w.Text(e.id)}
 	if c.ID == "" {
 		return wire.WrongType("tool_call_id of tools", e.id, "a string")
 	}
 	switch e.event.Str {
 	case "tool-started":
-		r.d.Streams.retry(c.ID)
+		d.Streams.retry(c.ID)
 	case "tool-output-delta":
-		c.Text = r.Text(e.delta)
+		c.Text = w.Text(e.delta)
 		if e.delta.IsNested() {
-			c.Text = r.Compact(e.delta.Raw)
+			c.Text = w.Compact(e.delta.Raw)
 		}
 	case "tool-finished":
-		if r.protocolOutput(ns, e.output) {
+		if d.protocolOutput(w, ns, e.output) {
 			return nil
 		}
-		c.Kind, c.Name, c.Status = chunks.Result, r.Text(e.name), "success"
-		if c.Text = r.Text(e.output); e.output.IsNested() {
-			c.Content = r.Compact(e.output.Raw)
+		c.Kind, c.Name, c.Status = chunks.Result, w.Text(e.name), "success"
+		if c.Text = w.Text(e.output); e.output.IsNested() {
+			c.Content = w.Compact(e.output.Raw)
 		}
 	case "tool-error":
 		// A ToolMessage with the error text of the framework may follow.
-		r.d.Streams.fail(c.ID)
-		c.Kind, c.Name, c.Status, c.Text = chunks.Result, r.Text(e.name), "error", r.Text(e.message)
+		d.Streams.fail(c.ID)
+		c.Kind, c.Name, c.Status, c.Text = chunks.Result, w.Text(e.name), "error", w.Text(e.message)
 	default:
-		r.Unknown("tools event", e.event.Str, data)
+		w.Unknown("tools event", e.event.Str, data)
 		return nil
 	}
-	r.Emit(c)
+	w.Emit(c)
 	return nil
 }
 
 // protocolOutput emits the result in an output that is a ToolMessage. It reports
 // whether the output is one.
-func (r reader) protocolOutput(ns string, output jsonscan.Value) bool {
+func (d *Decoder) protocolOutput(w *wire.Writer, ns string, output jsonscan.Value) bool {
 	if !output.IsObject() || !looksLikeMessage(output) {
 		return false
 	}
 	m := readMessage(output)
-	return m.kind == kindTool && r.resultMessage(place{ns: ns}, &m) == nil
+	return m.kind == kindTool && d.resultMessage(w, place{ns: ns}, &m) == nil
 }

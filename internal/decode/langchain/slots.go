@@ -7,9 +7,9 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// FindSlots finds the message, and its metadata, in the modes that contain
+// findSlots finds the message, and its metadata, in the modes that contain
 // deltas.
-func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, v wire.Place) (note uint8, ok bool) {
+func findSlots(s *wire.SlotFinder, f wire.Frame, v wire.Place) (note uint8, ok bool) {
 	mode, _, _ := strings.Cut(f.Name, "|")
 	var namespace wire.Place
 	switch {

@@ -13,13 +13,13 @@ const interruptKey = "__interrupt__"
 // updates reads {node: update, …}. An update is the part of the state that a node
 // wrote, or a list of updates. In a graph whose state is a list of messages, an update
 // is a message or a list of messages.
-func (r reader) updates(ns string, payload jsonscan.Value) *wire.Problem {
-	return r.stateMembers(ns, payload, func(node jsonscan.Value) *wire.Problem {
+func (d *Decoder) updates(w *wire.Writer, ns string, payload jsonscan.Value) *wire.Problem {
+	return d.stateMembers(w, ns, payload, func(node jsonscan.Value) *wire.Problem {
 		if !node.IsArray() {
-			return r.update(ns, node)
+			return d.update(w, ns, node)
 		}
 		for e := node.Elements(); e.Next(); {
-			if p := r.update(ns, e.Value); p != nil {
+			if p := d.update(w, ns, e.Value); p != nil {
 				return p
 			}
 		}
@@ -27,32 +27,30 @@ func (r reader) updates(ns string, payload jsonscan.Value) *wire.Problem {
 	})
 }
 
-// update reads one update.
-func (r reader) update(ns string, v jsonscan.Value) *wire.Problem {
+func (d *Decoder) update(w *wire.Writer, ns string, v jsonscan.Value) *wire.Problem {
 	if v.IsObject() && looksLikeMessage(v) {
-		return r.stateKey(ns, v)
+		return d.stateKey(w, ns, v)
 	}
-	return r.stateKeys(ns, v)
+	return d.stateKeys(w, ns, v)
 }
 
-// values reads the whole state.
-func (r reader) values(ns string, payload jsonscan.Value) *wire.Problem {
-	n := r.Len()
-	problem := r.stateMembers(ns, payload, func(value jsonscan.Value) *wire.Problem { return r.stateKey(ns, value) })
-	r.snapshot(n)
+func (d *Decoder) values(w *wire.Writer, ns string, payload jsonscan.Value) *wire.Problem {
+	n := w.Len()
+	problem := d.stateMembers(w, ns, payload, func(value jsonscan.Value) *wire.Problem { return d.stateKey(w, ns, value) })
+	d.snapshot(w, n)
 	return problem
 }
 
 // snapshot marks the chunks after the first n as those of a whole state.
-func (r reader) snapshot(n int) {
-	for i := range r.Since(n) {
-		c := &r.Since(n)[i]
+func (d *Decoder) snapshot(w *wire.Writer, n int) {
+	for i := range w.Since(n) {
+		c := &w.Since(n)[i]
 		c.Snapshot = c.Repeated
 	}
 }
 
 // stateMembers reads each member of a payload, and the interrupts last.
-func (r reader) stateMembers(ns string, payload jsonscan.Value, read func(jsonscan.Value) *wire.Problem) (first *wire.Problem) {
+func (d *Decoder) stateMembers(w *wire.Writer, ns string, payload jsonscan.Value, read func(jsonscan.Value) *wire.Problem) (first *wire.Problem) {
 	var interrupts jsonscan.Value
 	for m := payload.Members(); m.Next(); {
 		if m.Key == interruptKey {
@@ -64,15 +62,14 @@ func (r reader) stateMembers(ns string, payload jsonscan.Value, read func(jsonsc
 		}
 	}
 	if interrupts.IsArray() {
-		r.interrupts(ns, interrupts)
+		d.interrupts(w, ns, interrupts)
 	}
 	return first
 }
 
-// stateKeys reads the keys of an update.
-func (r reader) stateKeys(ns string, update jsonscan.Value) (first *wire.Problem) {
+func (d *Decoder) stateKeys(w *wire.Writer, ns string, update jsonscan.Value) (first *wire.Problem) {
 	for m := update.Members(); m.Next(); {
-		if p := r.stateKey(ns, m.Value); p != nil && first == nil {
+		if p := d.stateKey(w, ns, m.Value); p != nil && first == nil {
 			first = p
 		}
 	}
@@ -81,39 +78,39 @@ func (r reader) stateKeys(ns string, update jsonscan.Value) (first *wire.Problem
 
 // stateKey reads the value of one key of the state: messages, one message, or any
 // other value, which is skipped.
-func (r reader) stateKey(ns string, value jsonscan.Value) (first *wire.Problem) {
+func (d *Decoder) stateKey(w *wire.Writer, ns string, value jsonscan.Value) (first *wire.Problem) {
 	at := place{ns: ns, repeated: true}
 	if value.IsObject() && looksLikeMessage(value) {
-		first = r.message(at, value)
-		r.answer(ns, value)
+		first = d.message(w, at, value)
+		d.answer(w, ns, value)
 		return first
 	}
-	r.unknownMessage(value)
+	d.unknownMessage(w, value)
 	var last jsonscan.Value
 	for e := value.Elements(); e.Next(); {
 		if !e.Value.IsObject() || !looksLikeMessage(e.Value) {
-			r.unknownMessage(e.Value)
+			d.unknownMessage(w, e.Value)
 			continue
 		}
 		last = e.Value
-		if p := r.message(at, last); p != nil && first == nil {
+		if p := d.message(w, at, last); p != nil && first == nil {
 			first = p
 		}
 	}
-	r.answer(ns, last)
+	d.answer(w, ns, last)
 	return first
 }
 
 // unknownMessage reads an object in a state that may be a message of an unknown type.
-func (r reader) unknownMessage(v jsonscan.Value) {
+func (d *Decoder) unknownMessage(w *wire.Writer, v jsonscan.Value) {
 	if kind := v.Member("type"); kind.IsString() && v.Member("content").Present() {
-		r.Unknown("message", kind.Str, v)
+		w.Unknown("message", kind.Str, v)
 	}
 }
 
 // answer emits that the root graph has a message as its last one, if the message made
 // no call. A subgraph may have sent the message before.
-func (r reader) answer(ns string, last jsonscan.Value) {
+func (d *Decoder) answer(w *wire.Writer, ns string, last jsonscan.Value) {
 	if ns != "" || !last.IsObject() {
 		return
 	}
@@ -124,45 +121,45 @@ func (r reader) answer(ns string, last jsonscan.Value) {
 	if m.hasCalls() {
 		return
 	}
-	if id := r.Text(m.id); id != "" {
-		r.Emit(chunks.Chunk{Kind: chunks.Answer, Message: id})
+	if id := w.Text(m.id); id != "" {
+		w.Emit(chunks.Chunk{Kind: chunks.Answer, Message: id})
 	}
 }
 
 // interrupts emits the interrupts of a graph. An interrupt of a subgraph does not end
 // the run, because its siblings continue. The root emits the end.
-func (r reader) interrupts(ns string, list jsonscan.Value) {
+func (d *Decoder) interrupts(w *wire.Writer, ns string, list jsonscan.Value) {
 	of := chunks.Chunk{Kind: chunks.Await, Namespace: ns, Why: "interrupt"}
-	n := r.Len()
+	n := w.Len()
 	for e := list.Elements(); e.Next(); {
-		r.interrupt(of, e.Value)
+		d.interrupt(w, of, e.Value)
 	}
-	if r.Len() == n {
-		r.Emit(of)
+	if w.Len() == n {
+		w.Emit(of)
 	}
 	if ns == "" {
-		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "interrupted"})
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "interrupted"})
 	}
 }
 
 // interrupt emits {"value","id","ns"?}. The application defines the value, which may
 // name a call.
-func (r reader) interrupt(of chunks.Chunk, v jsonscan.Value) {
+func (d *Decoder) interrupt(w *wire.Writer, of chunks.Chunk, v jsonscan.Value) {
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "id", "interrupt_id":
-			of.InterruptID = r.Text(m.Value)
+			of.InterruptID = w.Text(m.Value)
 		case "ns":
 			if of.Namespace == "" {
-				of.Namespace = r.namespace(m.Value)
+				of.Namespace = d.namespace(w, m.Value)
 			}
 		case "value":
-			for w := m.Value.Members(); w.Next(); {
-				if w.Key == "tool_call_id" || w.Key == "toolCallId" {
-					of.ID = r.Text(w.Value)
+			for in := m.Value.Members(); in.Next(); {
+				if in.Key == "tool_call_id" || in.Key == "toolCallId" {
+					of.ID = w.Text(in.Value)
 				}
 			}
 		}
 	}
-	r.Emit(of)
+	w.Emit(of)
 }

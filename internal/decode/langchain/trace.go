@@ -32,44 +32,33 @@ func isTrace(f wire.Frame) bool {
 	return name && data
 }
 
-// isTraceName reports whether name is the name of such an event.
 func isTraceName(name string) bool { return strings.HasPrefix(name, "on_") }
 
-// trace reads an event that contains its name.
-func (r reader) trace(v jsonscan.Value) *wire.Problem {
+func (d *Decoder) trace(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	var name, data, metadata jsonscan.Value
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "event":
-			name = m.Value
-		case "data":
-			data = m.Value
-		case "metadata":
-			metadata = m.Value
-		}
-	}
-	return r.traceData(name.Str, r.checkpointNamespace(metadata), data)
+	v.Read(name.From("event"), data.From("data"), metadata.From("metadata"))
+	return d.traceData(w, name.Str, d.checkpointNamespace(w, metadata), data)
 }
 
 // traceData reads the data of an event. The output of a model is the whole message,
 // even where it has the shape of a piece.
-func (r reader) traceData(name, ns string, data jsonscan.Value) *wire.Problem {
+func (d *Decoder) traceData(w *wire.Writer, name, ns string, data jsonscan.Value) *wire.Problem {
 	chunk, output := data.Member("chunk"), data.Member("output")
 	switch {
 	case name == "on_chat_model_stream" && chunk.IsObject():
-		return r.message(place{ns: ns}, chunk)
+		return d.message(w, place{ns: ns}, chunk)
 	case name == "on_chat_model_end" && output.IsObject() && looksLikeMessage(output):
 		if m := readMessage(output); m.kind == kindAI || m.kind == kindAIChunk {
-			r.wholeMessage(place{ns: ns}, &m, true)
+			d.wholeMessage(w, place{ns: ns}, &m, true)
 		}
 	case name == "on_tool_end" && output.IsObject() && looksLikeMessage(output):
 		if m := readMessage(output); m.kind == kindTool {
-			return r.resultMessage(place{ns: ns}, &m)
+			return d.resultMessage(w, place{ns: ns}, &m)
 		}
 	case name == "on_tool_end":
-		r.UnknownMember("data", "output", output)
+		w.UnknownMember("data", "output", output)
 	case !repeats(name):
-		r.Unknown("event", name, data)
+		w.Unknown("event", name, data)
 	}
 	return nil
 }

@@ -11,20 +11,20 @@ import (
 // totalUsage returns the usage of a message so far. Each piece of a message has a
 // share of the usage, and langchain_core adds the shares up. The last piece does not
 // repeat what the provider counted at the beginning.
-func (r reader) totalUsage(ns, id string, usage jsonscan.Value) string {
-	i := r.d.Messages.index(ns, id)
+func (d *Decoder) totalUsage(w *wire.Writer, ns, id string, usage jsonscan.Value) string {
+	i := d.Messages.index(ns, id)
 	if i < 0 {
 		return usage.Raw
 	}
-	s, sum := r.d.Messages.Streamed[i], usage.Raw
+	s, sum := d.Messages.Streamed[i], usage.Raw
 	if s.Usage != "" {
-		sum = r.Build(func(dst []byte) []byte {
+		sum = w.Build(func(dst []byte) []byte {
 			return addUsage(dst, jsonscan.ValueOf(s.Usage), usage, 0)
 		})
 	}
 	if len(sum) <= wire.MaxUsage {
 		s.Usage = strings.Clone(sum)
-		r.d.Messages.set(i, s)
+		d.Messages.set(i, s)
 	}
 	return sum
 }

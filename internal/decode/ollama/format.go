@@ -17,25 +17,18 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format ollama.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "ollama" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"done", "tool_name"}
+// Format returns the format ollama.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "ollama", Shape: "openai",
+		Keys:      []string{"done", "tool_name"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	var message, response, done, failure, role, tool jsonscan.Value
 	for m := f.Members(); m.Next(); {
 		switch m.Key {
@@ -80,7 +73,7 @@ func (d *Decoder) Fields(f *stored.Fields) { f.Flag("b", &d.Begun) }
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return reader{w, d}.decode(f)
+	return d.decode(w, f)
 }
 
 // Clone returns an independent copy.
@@ -89,14 +82,7 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-// reader reads one frame.
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
-// decode emits the chunks of a frame.
-func (r reader) decode(f wire.Frame) *wire.Problem {
+func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var message, response, done, reason, failure, role jsonscan.Value
 	for m := f.Members(); m.Next(); {
 		switch m.Key {
@@ -114,25 +100,25 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 			role = m.Value
 		case "model", "created_at", "tool_name", "tool_call_id", "content":
 		default:
-			r.UnknownMember("the line", m.Key, m.Value)
+			w.UnknownMember("the line", m.Key, m.Value)
 		}
 	}
 	switch {
 	case failure.Present():
-		r.FailRun("", r.FailureText(failure))
-		r.d.Begun = false
+		w.FailRun("", w.FailureText(failure))
+		d.Begun = false
 		return nil
 	case role.Str == "tool":
-		return r.OllamaResult(f.JSON)
+		return w.OllamaResult(f.JSON)
 	case message.Present() && !message.IsObject():
 		return wire.WrongType("message", message, "an object")
 	}
 	if response.IsString() {
 		message = f.JSON
 	}
-	problem := r.message(message)
+	problem := d.message(w, message)
 	if done.Kind == jsonscan.True {
-		r.finish(r.Text(reason), f.JSON)
+		d.finish(w, w.Text(reason), f.JSON)
 	}
 	return problem
 }

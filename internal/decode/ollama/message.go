@@ -8,66 +8,45 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// message emits the content and the calls of a message.
-func (r reader) message(message jsonscan.Value) *wire.Problem {
+func (d *Decoder) message(w *wire.Writer, message jsonscan.Value) *wire.Problem {
 	var role, content, thinking, calls jsonscan.Value
-	for m := message.Members(); m.Next(); {
-		switch m.Key {
-		case "role":
-			role = m.Value
-		case "content", "response":
-			content = m.Value
-		case "thinking":
-			thinking = m.Value
-		case "tool_calls":
-			calls = m.Value
-		default:
-			r.UnknownMember("the message", m.Key, m.Value)
-		}
-	}
-	text, reasoning := r.Text(content), r.Text(thinking)
+	w.ReadKnown("the message", message,
+		role.From("role"), content.From("content"), content.From("response"), thinking.From("thinking"),
+		calls.From("tool_calls"),
+	)
+	text, reasoning := w.Text(content), w.Text(thinking)
 	if text == "" && reasoning == "" && !calls.Present() {
 		return nil // the last line has an empty message
 	}
-	if !r.d.Begun {
-		r.d.Begun = true
-		r.Emit(chunks.Chunk{Kind: chunks.Start, Role: r.Text(role)})
+	if !d.Begun {
+		d.Begun = true
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Role: w.Text(role)})
 	}
 	if reasoning != "" {
-		r.Emit(chunks.Chunk{Kind: chunks.Reasoning, Text: reasoning})
+		w.Emit(chunks.Chunk{Kind: chunks.Reasoning, Text: reasoning})
 	}
 	if text != "" {
-		r.Emit(chunks.Chunk{Kind: chunks.Text, Text: text})
+		w.Emit(chunks.Chunk{Kind: chunks.Text, Text: text})
 	}
 	if calls.Present() && !calls.IsArray() {
 		return wire.WrongType("message.tool_calls", calls, "an array")
 	}
 	var first *wire.Problem
 	for e := calls.Elements(); e.Next(); {
-		if p := r.toolCall(e.Value); p != nil && first == nil {
+		if p := d.toolCall(w, e.Value); p != nil && first == nil {
 			first = p
 		}
 	}
 	return first
 }
 
-// toolCall emits a call, which is whole.
-func (r reader) toolCall(call jsonscan.Value) *wire.Problem {
+func (d *Decoder) toolCall(w *wire.Writer, call jsonscan.Value) *wire.Problem {
 	var id, function, name, args jsonscan.Value
-	for m := call.Members(); m.Next(); {
-		switch m.Key {
-		case "id":
-			id = m.Value
-		case "function":
-			function = m.Value
-		default:
-			r.UnknownMember("message.tool_calls[]", m.Key, m.Value)
-		}
-	}
+	w.ReadKnown("message.tool_calls[]", call, id.From("id"), function.From("function"))
 	if !function.IsObject() {
 		return wire.WrongType("message.tool_calls[].function", function, "an object")
 	}
-	c := chunks.Chunk{Kind: chunks.Fragment, ID: r.Text(id), Final: true, Opens: true}
+	c := chunks.Chunk{Kind: chunks.Fragment, ID: w.Text(id), Final: true, Opens: true}
 	for m := function.Members(); m.Next(); {
 		switch m.Key {
 		case "index":
@@ -79,36 +58,36 @@ func (r reader) toolCall(call jsonscan.Value) *wire.Problem {
 		case "arguments":
 			args = m.Value
 		default:
-			r.UnknownMember("message.tool_calls[].function", m.Key, m.Value)
+			w.UnknownMember("message.tool_calls[].function", m.Key, m.Value)
 		}
 	}
-	if c.Name = r.Text(name); c.Name == "" {
+	if c.Name = w.Text(name); c.Name == "" {
 		return wire.WrongType("message.tool_calls[].function.name", name, "a string that is not empty")
 	}
 	if c.Object = args.IsNested(); c.Object {
-		c.Args = r.Compact(args.Raw)
+		c.Args = w.Compact(args.Raw)
 	} else {
-		c.Args = r.Text(args)
+		c.Args = w.Text(args)
 	}
-	r.Emit(c)
-	r.Emit(chunks.Chunk{Kind: chunks.Seal, ID: c.ID, Index: c.Index})
+	w.Emit(c)
+	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: c.ID, Index: c.Index})
 	return nil
 }
 
 // finish emits the end of a message and the usage, which the last line contains.
-func (r reader) finish(reason string, event jsonscan.Value) {
-	if !r.d.Begun && (reason == "load" || reason == "unload") {
+func (d *Decoder) finish(w *wire.Writer, reason string, event jsonscan.Value) {
+	if !d.Begun && (reason == "load" || reason == "unload") {
 		return // the model was loaded or unloaded; there is no message
 	}
-	if !r.d.Begun {
-		r.Emit(chunks.Chunk{Kind: chunks.Start})
+	if !d.Begun {
+		w.Emit(chunks.Chunk{Kind: chunks.Start})
 	}
-	r.d.Begun = false
+	d.Begun = false
 	if reason == "" {
 		reason = "stop" // older versions omit it
 	}
-	r.Emit(chunks.Chunk{Kind: chunks.Finish, Reason: reason, Truncated: wire.Truncates(reason)})
-	usage := r.Build(func(dst []byte) []byte {
+	w.Emit(chunks.Chunk{Kind: chunks.Finish, Reason: reason, Truncated: wire.Truncates(reason)})
+	usage := w.Build(func(dst []byte) []byte {
 		dst = append(dst, '{')
 		for m := event.Members(); m.Next(); {
 			if strings.HasSuffix(m.Key, "_count") || strings.HasSuffix(m.Key, "_duration") {
@@ -118,7 +97,7 @@ func (r reader) finish(reason string, event jsonscan.Value) {
 		return append(dst, '}')
 	})
 	if usage != "{}" {
-		r.Emit(chunks.Chunk{Kind: chunks.Usage, Usage: usage})
+		w.Emit(chunks.Chunk{Kind: chunks.Usage, Usage: usage})
 	}
-	r.Emit(chunks.Chunk{Kind: chunks.Ended})
+	w.Emit(chunks.Chunk{Kind: chunks.Ended})
 }

@@ -5,8 +5,7 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// FindSlots finds the slots of a piece of text.
-func (Format) FindSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok bool) {
+func findSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok bool) {
 	s.Walk(at, slot)
 	return 0, true
 }

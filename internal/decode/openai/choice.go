@@ -8,7 +8,7 @@ import (
 
 // choice emits the delta, or the whole message, of a choice and its end. Where
 // the provider failed, the finish reason ("error") does not complete the args.
-func (r reader) choice(of wire.Choice, v jsonscan.Value, failed bool) {
+func (d *Decoder) choice(w *wire.Writer, of wire.Choice, v jsonscan.Value, failed bool) {
 	var delta, message, finish, failure jsonscan.Value
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
@@ -23,35 +23,34 @@ func (r reader) choice(of wire.Choice, v jsonscan.Value, failed bool) {
 		case "finish_reason":
 			finish = m.Value
 		default:
-			r.UnknownMember("the choice", m.Key, m.Value)
+			w.UnknownMember("the choice", m.Key, m.Value)
 		}
 	}
 	switch {
 	case delta.IsObject():
-		r.delta(of, delta)
+		d.delta(w, of, delta)
 	case message.IsObject():
 		of.Whole, of.Varies = true, false
-		r.delta(of, message)
+		d.delta(w, of, message)
 	}
-	switch reason := r.Text(finish); {
+	switch reason := w.Text(finish); {
 	case failed:
 	case failure.Present():
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Message != "", Text: r.FailureText(failure)})
-		r.d.Running = nil
+		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Message != "", Text: w.FailureText(failure)})
+		d.Running = nil
 	case reason == "error", reason == "network_error", wire.Discards(reason):
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Message != "", Text: "the finish reason is " + reason})
-		r.d.Running = nil
+		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Message != "", Text: "the finish reason is " + reason})
+		d.Running = nil
 	case reason != "":
-		r.Emit(chunks.Chunk{
+		w.Emit(chunks.Chunk{
 			Kind: chunks.Finish, Message: of.Message, Choice: of.Index, IDVaries: of.Varies,
 			Reason: reason, Truncated: wire.Truncates(reason),
 		})
-		r.d.Running = nil
+		d.Running = nil
 	}
 }
 
-// delta emits a delta, or a whole message.
-func (r reader) delta(of wire.Choice, delta jsonscan.Value) {
+func (d *Decoder) delta(w *wire.Writer, of wire.Choice, delta jsonscan.Value) {
 	var role, content, reasoning, refusal, calls, legacy, executed jsonscan.Value
 	for m := delta.Members(); m.Next(); {
 		switch m.Key {
@@ -73,26 +72,26 @@ func (r reader) delta(of wire.Choice, delta jsonscan.Value) {
 		case "executed_tools":
 			executed = m.Value
 		default:
-			r.UnknownMember("the delta", m.Key, m.Value)
+			w.UnknownMember("the delta", m.Key, m.Value)
 		}
 	}
-	if s := r.Text(role); s != "" {
+	if s := w.Text(role); s != "" {
 		// The wire does not show whether a role after the end of a message
 		// begins another message with the same id. Fresh stays unset.
-		r.Emit(chunks.Chunk{Kind: chunks.Start, Message: of.Message, Choice: of.Index, IDVaries: of.Varies, Role: s})
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Message: of.Message, Choice: of.Index, IDVaries: of.Varies, Role: s})
 	}
-	r.Content(of, chunks.Reasoning, reasoning)
-	r.Content(of, chunks.Text, content)
-	r.Content(of, chunks.Text, refusal)
-	r.executedTools(of, executed)
+	w.Content(of, chunks.Reasoning, reasoning)
+	w.Content(of, chunks.Text, content)
+	w.Content(of, chunks.Text, refusal)
+	d.executedTools(w, of, executed)
 	if calls.IsObject() {
-		r.OpenAICall(of, calls)
+		w.OpenAICall(of, calls)
 	}
 	for e := calls.Elements(); e.Next(); {
-		r.OpenAICall(of, e.Value)
+		w.OpenAICall(of, e.Value)
 	}
 	// Some servers send both, for old and new clients.
 	if some := calls.Elements(); legacy.IsObject() && !calls.IsObject() && !some.Next() {
-		r.OpenAIFunction(of, legacy, "", "", "")
+		w.OpenAIFunction(of, legacy, "", "", "")
 	}
 }

@@ -8,29 +8,16 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// executedFields is the members of an entry of executed_tools.
 type executedFields struct {
 	index, kind, name, args, output jsonscan.Value
 }
 
 func (f *executedFields) read(w *wire.Writer, entry jsonscan.Value) {
-	for m := entry.Members(); m.Next(); {
-		switch m.Key {
-		case "index":
-			f.index = m.Value
-		case "type":
-			f.kind = m.Value
-		case "name":
-			f.name = m.Value
-		case "arguments":
-			f.args = m.Value
-		case "output":
-			f.output = m.Value
-		case "search_results", "code_results", "browser_results":
-		default:
-			w.UnknownMember("executed_tools", m.Key, m.Value)
-		}
-	}
+	w.ReadKnown("executed_tools", entry,
+		f.index.From("index"), f.kind.From("type"), f.name.From("name"), f.args.From("arguments"),
+		f.output.From("output"), jsonscan.Field{Key: "search_results"},
+		jsonscan.Field{Key: "code_results"}, jsonscan.Field{Key: "browser_results"},
+	)
 }
 
 // executedTools emits the calls that Groq makes and runs in the course of an answer:
@@ -40,51 +27,50 @@ func (f *executedFields) read(w *wire.Writer, entry jsonscan.Value) {
 //
 // An entry comes without its output first and with it later, or once with it. Calls
 // have no id, and mostly no name but their type.
-func (r reader) executedTools(of wire.Choice, entries jsonscan.Value) {
+func (d *Decoder) executedTools(w *wire.Writer, of wire.Choice, entries jsonscan.Value) {
 	for e := entries.Elements(); e.Next(); {
 		var f executedFields
-		f.read(r.Writer, e.Value)
+		f.read(w, e.Value)
 		c := chunks.Chunk{
 			Kind: chunks.Fragment, Message: of.Message, Choice: of.Index, IDVaries: of.Varies, Index: wire.RawIndex(f.index),
-			Name: r.Text(f.name), CallKind: "server", Provider: true, Final: true, Opens: true,
+			Name: w.Text(f.name), CallKind: "server", Provider: true, Final: true, Opens: true,
 		}
 		if c.Name == "" {
-			c.Name = r.Text(f.kind)
+			c.Name = w.Text(f.kind)
 		}
 		if c.Name == "" {
 			continue
 		}
-		r.executed(c, &f)
+		d.executed(w, c, &f)
 	}
 }
 
-// executed emits a call or its result.
-func (r reader) executed(c chunks.Chunk, f *executedFields) {
+func (d *Decoder) executed(w *wire.Writer, c chunks.Chunk, f *executedFields) {
 	place := c.Index
 	if place == "" {
 		place = c.Name
 	}
-	if place = wire.Keep(place); !slices.Contains(r.d.Running, place) {
-		r.d.Running = append(wire.MakeRoom(r.d.Running, maxRunning), place)
+	if place = wire.Keep(place); !slices.Contains(d.Running, place) {
+		d.Running = append(wire.MakeRoom(d.Running, maxRunning), place)
 		if c.Object = f.args.IsNested(); c.Object {
-			c.Args = r.Compact(f.args.Raw)
+			c.Args = w.Compact(f.args.Raw)
 		} else {
-			c.Args = r.Text(f.args)
+			c.Args = w.Text(f.args)
 		}
-		r.Emit(c)
-		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Choice: c.Choice, Index: c.Index})
+		w.Emit(c)
+		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Choice: c.Choice, Index: c.Index})
 	}
 	if !f.output.Present() {
 		return
 	}
 	result := chunks.Chunk{Kind: chunks.Result, Index: c.Index, Name: c.Name, Status: "success"}
 	if f.output.IsNested() {
-		result.Content = r.Compact(f.output.Raw)
+		result.Content = w.Compact(f.output.Raw)
 	} else {
-		result.Text = r.Text(f.output)
+		result.Text = w.Text(f.output)
 	}
-	r.Emit(result)
-	r.d.Running = slices.DeleteFunc(r.d.Running, func(running string) bool { return running == place })
+	w.Emit(result)
+	d.Running = slices.DeleteFunc(d.Running, func(running string) bool { return running == place })
 }
 
 // maxRunning is the maximum number of executed tools whose outputs are awaited.

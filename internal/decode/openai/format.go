@@ -19,25 +19,16 @@ import (
 	"streamer/internal/stored"
 )
 
-// Chat is the format openai-chat.
-type Chat struct{}
-
-// Name returns the name of the format.
-func (Chat) Name() string { return "openai-chat" }
-
-// Shape returns the name of the history shape.
-func (Chat) Shape() string { return "openai" }
-
-// New returns a Decoder.
-func (Chat) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Chat) Keys() []string {
-	return []string{"choices", "object", "error", "role"}
+// Chat returns the format openai-chat.
+func Chat() wire.Format {
+	return wire.Format{
+		Name: "openai-chat", Shape: "openai",
+		Keys:      []string{"choices", "object", "error", "role"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
-
-// Claims reports whether a frame can be of this format.
-func (Chat) Claims(f wire.Frame) wire.Claim { return claims(f) }
 
 func claims(f wire.Frame) wire.Claim {
 	if f.Done {
@@ -90,22 +81,15 @@ type Decoder struct {
 func (d *Decoder) Fields(f *stored.Fields) { f.Texts("r", &d.Running) }
 
 // Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem { return reader{w, d}.decode(f) }
+func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem { return d.decode(w, f) }
 
 // Clone returns an independent copy.
 func (d *Decoder) Clone() wire.Decoder { return &Decoder{Running: slices.Clone(d.Running)} }
 
-// reader reads one frame.
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
-// decode emits the chunks of a frame.
-func (r reader) decode(f wire.Frame) *wire.Problem {
+func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Done {
-		r.Emit(chunks.Chunk{Kind: chunks.Done})
-		r.d.Running = nil
+		w.Emit(chunks.Chunk{Kind: chunks.Done})
+		d.Running = nil
 		return nil
 	}
 	var id, choices, usage, failure, role, content jsonscan.Value
@@ -133,26 +117,26 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 			}
 		case "model", "service_tier", "system_fingerprint", "provider", "obfuscation":
 		default:
-			r.UnknownMember("the chunk", m.Key, m.Value)
+			w.UnknownMember("the chunk", m.Key, m.Value)
 		}
 	}
 	if role.Str == "user" {
-		r.Emit(chunks.Chunk{Kind: chunks.Human, ID: r.Text(id), Text: r.PlainText(content)})
+		w.Emit(chunks.Chunk{Kind: chunks.Human, ID: w.Text(id), Text: w.PlainText(content)})
 		return nil
 	}
-	of := wire.Choice{Message: r.Text(id), Varies: true}
+	of := wire.Choice{Message: w.Text(id), Varies: true}
 	if choices.Present() && !choices.IsArray() {
 		return wire.WrongType("choices", choices, "an array")
 	}
 	for e := choices.Elements(); e.Next(); {
-		r.choice(of, e.Value, failure.Present())
+		d.choice(w, of, e.Value, failure.Present())
 	}
 	if failure.Present() {
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Message != "", Text: r.FailureText(failure)})
-		r.d.Running = nil
+		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Message != "", Text: w.FailureText(failure)})
+		d.Running = nil
 	}
 	if usage.IsObject() {
-		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
+		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
 	}
 	return nil
 }

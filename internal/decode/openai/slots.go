@@ -2,8 +2,7 @@ package openai
 
 import "streamer/internal/decode/wire"
 
-// FindSlots finds the slots of a chunk.
-func (Chat) FindSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok bool) {
+func findSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok bool) {
 	s.Walk(at, slot)
 	s.Usage(s.Members(at).Get("usage"))
 	return 0, true

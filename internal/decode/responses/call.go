@@ -6,8 +6,7 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// hasCall reports whether a list of items has a call with an id.
-func (r reader) hasCall(items jsonscan.Value, id string) bool {
+func (r frame) hasCall(items jsonscan.Value, id string) bool {
 	for e := items.Elements(); e.Next(); {
 		for m := e.Value.Members(); m.Next(); {
 			if (m.Key == "call_id" || m.Key == "id") && m.Value.IsString() && r.Text(m.Value) == id {
@@ -20,7 +19,7 @@ func (r reader) hasCall(items jsonscan.Value, id string) bool {
 
 // call emits a call. It also emits the result of a call that the provider ran, and
 // the request for an approval.
-func (r reader) call(of chunks.Chunk, i itemFields, at stage) {
+func (r frame) call(of chunks.Chunk, i itemFields, at stage) {
 	args, object := r.Text(i.args), i.args.IsObject() || i.args.IsArray()
 	if object {
 		args = r.Compact(i.args.Raw)
@@ -52,8 +51,7 @@ func (r reader) call(of chunks.Chunk, i itemFields, at stage) {
 	}
 }
 
-// mcpResult emits the result of an mcp_call that has ended.
-func (r reader) mcpResult(of chunks.Chunk, i itemFields) {
+func (r frame) mcpResult(of chunks.Chunk, i itemFields) {
 	c := chunks.Chunk{Kind: chunks.Result, Message: of.Message, ID: of.ID, Name: of.Name, Status: "success"}
 	switch {
 	case i.failure.Present():

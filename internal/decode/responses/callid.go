@@ -58,7 +58,6 @@ func (d *Decoder) callOf(index, id string, at stage, others func(id string) bool
 	return d.Calls[i], is
 }
 
-// begun reports whether the beginning of the call on an index was read.
 func (d *Decoder) begun(index string) bool {
 	return slices.ContainsFunc(d.Calls, func(c Call) bool { return c.Index == index })
 }

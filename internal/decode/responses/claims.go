@@ -7,7 +7,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// claimFields is the members of a frame by which it is claimed.
 type claimFields struct {
 	kind, id, object, output, failure, message jsonscan.Value
 	numbered                                   bool // it has a sequence_number

@@ -13,7 +13,7 @@ import (
 //	response.steer{previous_response_id,input:"…" or [items]}, response.inject{response_id,input:[items]}
 //
 // The Realtime API has the input of a response.create in its member response.
-func (r reader) clientFrame(name string, e *event, v jsonscan.Value) (problem *wire.Problem, is bool) {
+func (r frame) clientFrame(name string, e *event, v jsonscan.Value) (problem *wire.Problem, is bool) {
 	switch name {
 	case "create", "steer", "inject", "append":
 		r.UnknownMembers("response."+name, v, "input", "response", "prompt", "text", "reasoning", "metadata", "client_metadata")
@@ -38,7 +38,7 @@ func (r reader) clientFrame(name string, e *event, v jsonscan.Value) (problem *w
 }
 
 // results emits the results of a list of items. One that was emitted before has no effect.
-func (r reader) results(input jsonscan.Value) (first *wire.Problem) {
+func (r frame) results(input jsonscan.Value) (first *wire.Problem) {
 	for e := input.Elements(); e.Next(); {
 		if p := r.clientItem(e.Value); p != nil && first == nil {
 			first = p
@@ -47,8 +47,7 @@ func (r reader) results(input jsonscan.Value) (first *wire.Problem) {
 	return first
 }
 
-// clientItem emits the result in an item of a client, if it has one.
-func (r reader) clientItem(item jsonscan.Value) *wire.Problem {
+func (r frame) clientItem(item jsonscan.Value) *wire.Problem {
 	switch kind := wire.TypeOf(item); kind {
 	case "mcp_approval_response":
 		return r.Result(item)
@@ -63,8 +62,7 @@ func (r reader) clientItem(item jsonscan.Value) *wire.Problem {
 	return nil
 }
 
-// unknownItem reads an item, or the item of an event, of an unknown type.
-func (r reader) unknownItem(what, kind string, item jsonscan.Value) {
+func (r frame) unknownItem(what, kind string, item jsonscan.Value) {
 	r.Unknown(what, kind, item)
 	for _, key := range [...]string{"output", "approval_request_id"} {
 		if item.Member(key).Present() {
@@ -87,18 +85,11 @@ func repeats(kind string) bool {
 // people emits the human messages of a list of items. They close no call, because a call
 // may be answered in another lane. A history without a previous response repeats the
 // messages that the model has answered: only those after the last item of the model count.
-func (r reader) people(input jsonscan.Value, history bool) {
+func (r frame) people(input jsonscan.Value, history bool) {
 	from := r.Len()
 	for e := input.Elements(); e.Next(); {
 		kind, role := jsonscan.Value{}, jsonscan.Value{}
-		for m := e.Value.Members(); m.Next(); {
-			switch m.Key {
-			case "type":
-				kind = m.Value
-			case "role":
-				role = m.Value
-			}
-		}
+		e.Value.Read(kind.From("type"), role.From("role"))
 		switch {
 		case role.Str == "user":
 			r.human(e.Value, true)

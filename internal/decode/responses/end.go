@@ -9,7 +9,7 @@ import (
 // errorEvent emits the failure of the response of the lane. The refusal of a request ends
 // no response that is open, and neither does an error of the Realtime API. A WebSocket
 // that has reached its limit ends all of them.
-func (r reader) errorEvent(e *event) {
+func (r frame) errorEvent(e *event) {
 	if r.realtime {
 		return
 	}
@@ -31,7 +31,7 @@ func refusesRequest(e *event) bool {
 }
 
 // stop emits the end of a response before it was complete. c has the details.
-func (r reader) stop(c chunks.Chunk) {
+func (r frame) stop(c chunks.Chunk) {
 	if c.Status == "failed" {
 		c.Status = "error"
 	}
@@ -43,8 +43,7 @@ func (r reader) stop(c chunks.Chunk) {
 	r.d.Failed = c.Status == "error"
 }
 
-// failure emits the failure of a response, which ends the run.
-func (r reader) failure(failure, message, code jsonscan.Value) {
+func (r frame) failure(failure, message, code jsonscan.Value) {
 	text := ""
 	for _, v := range [...]jsonscan.Value{message, code} {
 		if text == "" {

@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// event is the members of an event of any type.
 type event struct {
 	kind, index, itemID, part, delta, arguments, item, response, failure, message, code jsonscan.Value
 	// of a WebSocket
@@ -16,44 +15,15 @@ type event struct {
 }
 
 func (e *event) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			e.kind = m.Value
-		case "output_index":
-			e.index = m.Value
-		case "item_id":
-			e.itemID = m.Value
-		case "content_index", "summary_index":
-			e.part = m.Value
-		case "delta":
-			e.delta = m.Value
-		case "arguments", "input":
-			e.arguments = m.Value
-		case "item":
-			e.item = m.Value
-		case "response":
-			e.response = m.Value
-		case "error":
-			e.failure = m.Value
-		case "message":
-			e.message = m.Value
-		case "code":
-			e.code = m.Value
-		case "stream_id":
-			e.stream = m.Value
-		case "previous_response_id":
-			e.previous = m.Value
-		case "event_id":
-			e.eventID = m.Value
-		case "response_id":
-			e.responseID = m.Value
-		case "transcript":
-			e.transcript = m.Value
-		case "sequence_number":
-			e.numbered = m.Value
-		}
-	}
+	f.Read(
+		e.kind.From("type"), e.index.From("output_index"), e.itemID.From("item_id"),
+		e.part.From("content_index"), e.part.From("summary_index"), e.delta.From("delta"),
+		e.arguments.From("arguments"), e.arguments.From("input"), e.item.From("item"),
+		e.response.From("response"), e.failure.From("error"), e.message.From("message"),
+		e.code.From("code"), e.stream.From("stream_id"), e.previous.From("previous_response_id"),
+		e.eventID.From("event_id"), e.responseID.From("response_id"), e.transcript.From("transcript"),
+		e.numbered.From("sequence_number"),
+	)
 }
 
 // place returns the value that identifies the item of an event: its output_index,
@@ -68,11 +38,9 @@ func (e *event) place() jsonscan.Value {
 // partsOfItem is a number larger than the number of parts of any item.
 const partsOfItem = 1 << 12
 
-// number returns the number of a content part in the response.
 func (e *event) number() int { return e.index.Int()*partsOfItem + e.part.Int() }
 
-// delta emits a piece of args or of text.
-func (r reader) delta(name string, of chunks.Chunk, delta jsonscan.Value) *wire.Problem {
+func (r frame) delta(name string, of chunks.Chunk, delta jsonscan.Value) *wire.Problem {
 	if !delta.IsString() {
 		return wire.WrongType("delta of response."+name, delta, "a string")
 	}
@@ -92,7 +60,7 @@ func (r reader) delta(name string, of chunks.Chunk, delta jsonscan.Value) *wire.
 // argsDone ends the args of a call. The event repeats all args. They are used where
 // there were no deltas (LM Studio). Where deltas were lost and the args are not
 // JSON, the end of the item replaces them.
-func (r reader) argsDone(name string, e *event) *wire.Problem {
+func (r frame) argsDone(name string, e *event) *wire.Problem {
 	free := name == "custom_tool_call_input.done"
 	if free && !e.arguments.Present() {
 		return nil

@@ -22,25 +22,16 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format openai-responses.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "openai-responses" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "responses" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"type", "output", "role"}
+// Format returns the format openai-responses.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "openai-responses", Shape: "responses",
+		Keys:      []string{"type", "output", "role"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
-
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
 
 // Decoder decodes the events of a session. Its fields are the state between
 // events.
@@ -63,7 +54,7 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return reader{Writer: w, d: d}.decode(f)
+	return frame{Writer: w, d: d}.decode(f)
 }
 
 // Clone returns an independent copy.
@@ -93,15 +84,13 @@ func (d *Decoder) contentOf() string {
 	return d.Message
 }
 
-// reader reads one frame.
-type reader struct {
+type frame struct {
 	*wire.Writer
 	d        *Decoder
 	realtime bool // the frame is of the Realtime API
 }
 
-// decode emits the chunks of a frame.
-func (r reader) decode(f wire.Frame) *wire.Problem {
+func (r frame) decode(f wire.Frame) *wire.Problem {
 	if f.Done {
 		r.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
@@ -134,8 +123,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	return nil
 }
 
-// untyped emits a response that was not streamed, or an error.
-func (r reader) untyped(e *event, v jsonscan.Value) *wire.Problem {
+func (r frame) untyped(e *event, v jsonscan.Value) *wire.Problem {
 	if e.failure.Present() && v.Member("object").Raw == "" {
 		r.failure(e.failure, e.message, e.code)
 		return nil
@@ -143,8 +131,7 @@ func (r reader) untyped(e *event, v jsonscan.Value) *wire.Problem {
 	return r.whole(v)
 }
 
-// event emits the chunks of an event v with a name after the prefix.
-func (r reader) event(name string, e *event, v jsonscan.Value) *wire.Problem {
+func (r frame) event(name string, e *event, v jsonscan.Value) *wire.Problem {
 	switch name {
 	case "created", "queued", "in_progress":
 		return r.start(name, e.response)

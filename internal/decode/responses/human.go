@@ -13,16 +13,7 @@ import (
 // Content that is a string can be of other formats too.
 func claimsInput(f wire.Frame) wire.Claim {
 	var kind, role, content jsonscan.Value
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			kind = m.Value
-		case "role":
-			role = m.Value
-		case "content":
-			content = m.Value
-		}
-	}
+	f.Read(kind.From("type"), role.From("role"), content.From("content"))
 	if role.Str != "user" {
 		return wire.No
 	}
@@ -39,7 +30,7 @@ func claimsInput(f wire.Frame) wire.Claim {
 }
 
 // human emits a user message of the input. aside states that it interrupts nothing.
-func (r reader) human(v jsonscan.Value, aside bool) {
+func (r frame) human(v jsonscan.Value, aside bool) {
 	c := chunks.Chunk{Kind: chunks.Human, Aside: aside}
 	for m := v.Members(); m.Next(); {
 		switch m.Key {

@@ -9,7 +9,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// stage is the point in the stream at which an item is read.
 type stage uint8
 
 const (
@@ -20,50 +19,22 @@ const (
 	itemWhole                 // in a response that was not streamed
 )
 
-// itemFields is the members of an item of any type.
 type itemFields struct {
 	kind, id, call, name, args, action, status, caller, output, failure, content, summary, approval, environment, execution jsonscan.Value
 }
 
 func readItem(item jsonscan.Value) (i itemFields) {
-	for m := item.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			i.kind = m.Value
-		case "id":
-			i.id = m.Value
-		case "call_id":
-			i.call = m.Value
-		case "name":
-			i.name = m.Value
-		case "arguments", "input":
-			i.args = m.Value
-		case "action", "actions", "operation":
-			i.action = m.Value
-		case "status":
-			i.status = m.Value
-		case "caller":
-			i.caller = m.Value
-		case "output":
-			i.output = m.Value
-		case "error":
-			i.failure = m.Value
-		case "content":
-			i.content = m.Value
-		case "summary":
-			i.summary = m.Value
-		case "approval_request_id":
-			i.approval = m.Value
-		case "environment":
-			i.environment = m.Value
-		case "execution":
-			i.execution = m.Value
-		}
-	}
+	item.Read(
+		i.kind.From("type"), i.id.From("id"), i.call.From("call_id"), i.name.From("name"),
+		i.args.From("arguments"), i.args.From("input"), i.action.From("action"), i.action.From("actions"),
+		i.action.From("operation"), i.status.From("status"), i.caller.From("caller"),
+		i.output.From("output"), i.failure.From("error"), i.content.From("content"),
+		i.summary.From("summary"), i.approval.From("approval_request_id"),
+		i.environment.From("environment"), i.execution.From("execution"),
+	)
 	return i
 }
 
-// numberOf returns n as a JSON number.
 func numberOf(n int) jsonscan.Value {
 	return jsonscan.Value{Kind: jsonscan.Number, Raw: strconv.Itoa(n)}
 }
@@ -71,7 +42,7 @@ func numberOf(n int) jsonscan.Value {
 // item emits an item. Items of tools that the provider runs without args
 // (web_search_call, file_search_call and others) are not calls. all is the list of
 // items that the end of the response repeats, if the item is one of them.
-func (r reader) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *wire.Problem {
+func (r frame) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *wire.Problem {
 	if !item.IsObject() {
 		return wire.WrongType("item", item, "an object")
 	}
@@ -110,7 +81,7 @@ func (r reader) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *
 
 // outputItem emits the result in an item, if it has one. At its beginning an item
 // has no result, even if its output is an empty list.
-func (r reader) outputItem(item jsonscan.Value, i itemFields, at stage) *wire.Problem {
+func (r frame) outputItem(item jsonscan.Value, i itemFields, at stage) *wire.Problem {
 	switch output := strings.HasSuffix(i.kind.Str, "_call_output"); {
 	case !output && !runsAlone(i.kind.Str):
 		r.Unknown("item", i.kind.Str, item)
@@ -137,7 +108,7 @@ func runsAlone(kind string) bool {
 
 // describe sets the id, the name, the kind and the parent of a call. It reports
 // whether the item is a call.
-func (r reader) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
+func (r frame) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
 	of.ID, of.Name = r.Text(i.call), r.Text(i.name)
 	if of.ID == "" { // some servers omit call_id
 		of.ID = r.Text(i.id)
@@ -171,8 +142,7 @@ func (r reader) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
 	return true
 }
 
-// texts emits the content of a message or a reasoning item.
-func (r reader) texts(of chunks.Chunk, i itemFields) {
+func (r frame) texts(of chunks.Chunk, i itemFields) {
 	kind := chunks.Text
 	if i.kind.Str == "reasoning" {
 		kind = chunks.Reasoning

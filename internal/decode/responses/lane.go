@@ -58,7 +58,6 @@ func makeRoom(list []Lane) []Lane {
 	return slices.Delete(list, at, at+1)
 }
 
-// beside reports whether a response of another lane is open.
 func (d *Decoder) beside() bool {
 	return slices.ContainsFunc(d.Others, func(l Lane) bool { return l.Open })
 }
@@ -66,7 +65,6 @@ func (d *Decoder) beside() bool {
 // parallel reports whether responses of other lanes may go on when that of this one ends.
 func (d *Decoder) parallel() bool { return d.Name != "" || d.beside() }
 
-// reset forgets the response of the lane.
 func (l *Lane) reset(message string, open bool) {
 	*l = Lane{Name: l.Name, Message: message, Open: open}
 }

@@ -17,13 +17,11 @@ import (
 //
 // https://platform.openai.com/docs/api-reference/realtime
 
-// ofRealtime reports whether the event is of the Realtime API.
 func (e *event) ofRealtime() bool {
 	return !e.numbered.Present() && (e.eventID.Present() || e.responseID.Present())
 }
 
-// lane returns the name of the lane of a response event.
-func (r reader) lane(e *event) string {
+func (r frame) lane(e *event) string {
 	switch {
 	case e.responseID.Present():
 		return r.Text(e.responseID)
@@ -60,7 +58,7 @@ func (c *claimFields) claimsSession() wire.Claim {
 
 // sessionEvent emits the items of a conversation. The other events of a session have
 // nothing of a call.
-func (r reader) sessionEvent(e *event) *wire.Problem {
+func (r frame) sessionEvent(e *event) *wire.Problem {
 	switch name, _ := strings.CutPrefix(e.kind.Str, "conversation.item."); name {
 	case "create", "created", "added", "done", "retrieved":
 		if !e.item.IsObject() {
@@ -79,7 +77,7 @@ func (r reader) sessionEvent(e *event) *wire.Problem {
 
 // conversationItem emits an item that the client adds to the conversation, or that the
 // server repeats. The calls of the model come in the events of its response.
-func (r reader) conversationItem(name string, item jsonscan.Value) *wire.Problem {
+func (r frame) conversationItem(name string, item jsonscan.Value) *wire.Problem {
 	i := readItem(item)
 	if i.kind.Str == "message" {
 		if item.Member("role").Str == "user" && r.saysSomething(i.content) && !r.echoes(name, r.Text(i.id)) {
@@ -92,11 +90,11 @@ func (r reader) conversationItem(name string, item jsonscan.Value) *wire.Problem
 
 // saysSomething reports whether a content has text. That of audio has none: its
 // transcript comes later.
-func (r reader) saysSomething(content jsonscan.Value) bool { return r.PlainText(content) != "" }
+func (r frame) saysSomething(content jsonscan.Value) bool { return r.PlainText(content) != "" }
 
 // echoes reports whether a user message is one that the client sent without an id, and
 // the server repeats with one.
-func (r reader) echoes(name, id string) bool {
+func (r frame) echoes(name, id string) bool {
 	switch {
 	case id == "":
 		if name == "create" {
@@ -115,7 +113,7 @@ func (r reader) echoes(name, id string) bool {
 
 // cutOff emits the end of a response of the Realtime API that was cancelled or has
 // failed. The client may still answer the calls that were complete.
-func (r reader) cutOff(status string, b *response) {
+func (r frame) cutOff(status string, b *response) {
 	reason := r.Text(b.statusDetails.Member("reason"))
 	if failure := b.statusDetails.Member("error"); reason == "" && failure.Present() {
 		reason = r.FailureText(failure)

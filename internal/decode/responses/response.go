@@ -8,7 +8,7 @@ import (
 
 // start begins a response. Later events of an open response, queued and in_progress,
 // have an effect only where response.created was lost.
-func (r reader) start(name string, response jsonscan.Value) *wire.Problem {
+func (r frame) start(name string, response jsonscan.Value) *wire.Problem {
 	if !response.IsObject() {
 		return wire.WrongType("response of response."+name, response, "an object")
 	}
@@ -25,41 +25,26 @@ func (r reader) start(name string, response jsonscan.Value) *wire.Problem {
 	return nil
 }
 
-// response is the members of a whole response.
 type response struct {
 	id, status, output, usage, failure, details, statusDetails jsonscan.Value
 }
 
 func readResponse(response jsonscan.Value) (b response) {
-	for m := response.Members(); m.Next(); {
-		switch m.Key {
-		case "id":
-			b.id = m.Value
-		case "status":
-			b.status = m.Value
-		case "output":
-			b.output = m.Value
-		case "usage":
-			b.usage = m.Value
-		case "error":
-			b.failure = m.Value
-		case "incomplete_details":
-			b.details = m.Value
-		case "status_details":
-			b.statusDetails = m.Value
-		}
-	}
+	response.Read(
+		b.id.From("id"), b.status.From("status"), b.output.From("output"), b.usage.From("usage"),
+		b.failure.From("error"), b.details.From("incomplete_details"),
+		b.statusDetails.From("status_details"),
+	)
 	return b
 }
 
-// failed reports whether a response that ended with a status has failed.
 func (b *response) failed(status string) bool {
 	return status == "failed" || status == "" && b.failure.Present()
 }
 
 // end ends a response. The event repeats all items, which are used where their
 // events were lost.
-func (r reader) end(name string, response jsonscan.Value) *wire.Problem {
+func (r frame) end(name string, response jsonscan.Value) *wire.Problem {
 	if !response.IsObject() {
 		return wire.WrongType("response of response."+name, response, "an object")
 	}
@@ -74,8 +59,7 @@ func (r reader) end(name string, response jsonscan.Value) *wire.Problem {
 	return r.output(name, b, false)
 }
 
-// whole emits a response that was not streamed.
-func (r reader) whole(response jsonscan.Value) *wire.Problem {
+func (r frame) whole(response jsonscan.Value) *wire.Problem {
 	b := readResponse(response)
 	r.d.enter("")
 	r.d.reset(wire.Keep(r.Text(b.id)), true)
@@ -85,7 +69,7 @@ func (r reader) whole(response jsonscan.Value) *wire.Problem {
 
 // output emits the items of a response and its end. It emits texts only if texts is
 // true, because they were streamed otherwise.
-func (r reader) output(status string, b response, texts bool) (first *wire.Problem) {
+func (r frame) output(status string, b response, texts bool) (first *wire.Problem) {
 	switch {
 	case r.realtime && (status == "cancelled" || b.failed(status)):
 		r.cutOff(status, &b)

@@ -5,9 +5,9 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// FindSlots finds the slots of a delta. The item_id identifies the item only
+// findSlots finds the slots of a delta. The item_id identifies the item only
 // where there is no output_index.
-func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	delta, index := wire.TextSlot, wire.NoSlot
 	switch f.JSON.Member("type").Str {
 	case "response.function_call_arguments.delta", "response.mcp_call_arguments.delta", "response.custom_tool_call_input.delta":

@@ -48,7 +48,7 @@ func (c *Cache) Find(format, name, event string) bool {
 		c.credit = min(c.credit+1, maxCredit)
 	}
 	for i, t := range c.list {
-		if (t.formatName == format || format == "") && t.name == name && t.fits(event, &c.values) {
+		if (t.format.Name == format || format == "") && t.name == name && t.fits(event, &c.values) {
 			if i > 0 {
 				c.list[i-1], c.list[i] = t, c.list[i-1]
 			}
@@ -60,7 +60,7 @@ func (c *Cache) Find(format, name, event string) bool {
 }
 
 // Found returns the format of the event that Find has found to fit, or nil.
-func (c *Cache) Found() wire.Format {
+func (c *Cache) Found() *wire.Format {
 	if c.found == nil {
 		return nil
 	}

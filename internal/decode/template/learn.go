@@ -10,7 +10,7 @@ import (
 
 // Event is a stream event that was decoded.
 type Event struct {
-	Format wire.Format
+	Format *wire.Format
 	Name   string // of the SSE event, or ""
 	Text   string
 	Frame  wire.Frame
@@ -102,15 +102,14 @@ func (t *template) reproduces(w *wire.Writer, event string, d wire.Decoder) bool
 // newTemplate returns a template of an event, or nil if it has not the slots for
 // one. The template shares the text of the event.
 func newTemplate(e Event, finder *wire.SlotFinder, w *wire.Writer, d wire.Decoder) *template {
-	templated, ok := e.Format.(wire.Templated)
-	if !ok {
+	if e.Format.FindSlots == nil {
 		return nil
 	}
 	at, ok := e.Place(finder, e.Frame)
 	if !ok {
 		return nil
 	}
-	note, ok := templated.FindSlots(finder, e.Frame, at)
+	note, ok := e.Format.FindSlots(finder, e.Frame, at)
 	slots, complete := finder.Found()
 	if !ok || !complete {
 		return nil
@@ -118,7 +117,7 @@ func newTemplate(e Event, finder *wire.SlotFinder, w *wire.Writer, d wire.Decode
 	list := w.Since(0)
 	i := Main(list)
 	t := &template{
-		format: e.Format, formatName: e.Format.Name(), name: e.Name,
+		format: e.Format, name: e.Name,
 		before: literals(list[:i]), chunk: literal(&list[i]), after: literals(list[i+1:]), note: note,
 		opens: list[i].Kind == chunks.Fragment && list[i].ID != "" && list[i].Name != "" || finder.Has(wire.RawArgsSlot),
 	}
@@ -145,7 +144,6 @@ func literals(list []chunks.Chunk) (all []chunks.Chunk) {
 	return all
 }
 
-// cut cuts the text of an event at its slots.
 func (t *template) cut(event string, slots []wire.FoundSlot) {
 	at := 0
 	t.parts = make([]part, 0, len(slots))
@@ -156,7 +154,6 @@ func (t *template) cut(event string, slots []wire.FoundSlot) {
 	t.setTail(event[at:])
 }
 
-// keep copies what the template shares with the event.
 func (t *template) keep() {
 	t.name = strings.Clone(t.name)
 	for i := range t.parts {
@@ -171,14 +168,12 @@ func (t *template) keep() {
 	}
 }
 
-// keepStrings copies the strings of a literal.
 func keepStrings(c *chunks.Chunk) {
 	for _, s := range [...]*string{&c.Namespace, &c.Role, &c.Index, &c.Name, &c.CallKind} {
 		*s = strings.Clone(*s)
 	}
 }
 
-// setTail sets the text after the last slot.
 func (t *template) setTail(tail string) {
 	t.tail, t.padded = tail, tail
 	if inside, ok := strings.CutSuffix(tail, "}"); ok {

@@ -12,20 +12,18 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// template is the text of a delta with slots.
 type template struct {
-	format     wire.Format
-	formatName string
-	name       string // of the SSE event
-	parts      []part
-	tail       string
-	padded     string         // the tail up to the white space before its last byte
-	before     []chunks.Chunk // starts of the message
-	chunk      chunks.Chunk   // without the values of the slots
-	after      []chunks.Chunk // usage
-	note       uint8          // of the format
-	fills      bool           // the Decoder is a wire.Filler
-	opens      bool           // the event may begin a call or a value, which has no template
+	format *wire.Format
+	name   string // of the SSE event
+	parts  []part
+	tail   string
+	padded string         // the tail up to the white space before its last byte
+	before []chunks.Chunk // starts of the message
+	chunk  chunks.Chunk   // without the values of the slots
+	after  []chunks.Chunk // usage
+	note   uint8          // of the format
+	fills  bool           // the Decoder is a wire.Filler
+	opens  bool           // the event may begin a call or a value, which has no template
 }
 
 // part is literal text and the slot after it.
@@ -127,7 +125,6 @@ func (t *template) emitAround(w *wire.Writer, n int) {
 	}
 }
 
-// set assigns the values of the slots to a chunk.
 func (t *template) set(w *wire.Writer, c *chunks.Chunk, v *values) {
 	for i := range t.parts {
 		slot := t.parts[i].slot

@@ -89,17 +89,17 @@ func TestFits(t *testing.T) {
 func TestCacheOrder(t *testing.T) {
 	var c Cache
 	for name := range strings.SplitSeq("abcdefghijkl", "") {
-		c.add(&template{formatName: name, tail: "{}"})
+		c.add(&template{format: &wire.Format{Name: name}, tail: "{}"})
 	}
 	for range 3 {
 		if !c.Find("l", "", "{}") {
 			t.Fatal("the event does not fit its template")
 		}
 	}
-	c.add(&template{formatName: "m", tail: "{}"})
+	c.add(&template{format: &wire.Format{Name: "m"}, tail: "{}"})
 	order := ""
 	for _, tmpl := range c.list {
-		order += tmpl.formatName
+		order += tmpl.format.Name
 	}
 	if want := "abcdefghlijm"; order != want {
 		t.Errorf("the order is %s, want %s", order, want)

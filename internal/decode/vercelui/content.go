@@ -20,24 +20,23 @@ func (p *Part) fields(f *stored.Fields) {
 // maxParts is the maximum number of content parts that are open at a time.
 const maxParts = 64
 
-// contentEvent reads text-start, text-delta and text-end, and the same of reasoning.
-func (r reader) contentEvent(e *event, kind chunks.Kind, what string) *wire.Problem {
+func (d *Decoder) contentEvent(w *wire.Writer, e *event, kind chunks.Kind, what string) *wire.Problem {
 	if !e.id.IsString() {
 		return wire.WrongType("id", e.id, "a string")
 	}
-	switch id := r.Text(e.id); what {
+	switch id := w.Text(e.id); what {
 	case "start":
-		r.d.open(id)
+		d.open(id)
 	case "delta":
 		if !e.delta.IsString() {
 			return wire.WrongType("delta", e.delta, "a string")
 		}
-		if s := r.Text(e.delta); s != "" {
-			r.Emit(chunks.Chunk{Kind: kind, Message: r.d.Message, Part: r.d.partNumber(id), Text: s})
+		if s := w.Text(e.delta); s != "" {
+			w.Emit(chunks.Chunk{Kind: kind, Message: d.Message, Part: d.partNumber(id), Text: s})
 		}
 	case "end":
-		if n := r.d.end(id); n > 0 {
-			r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: r.d.Message, Part: n})
+		if n := d.end(id); n > 0 {
+			w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: d.Message, Part: n})
 		}
 	}
 	return nil

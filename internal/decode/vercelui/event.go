@@ -5,7 +5,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// event is the members of an event of any type.
 type event struct {
 	kind, message, id, call, name, delta, input, output, failure, finish, usage, reason jsonscan.Value
 	approval, automatic, encoding, executed, preliminary                                jsonscan.Value

@@ -23,25 +23,18 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format vercel-ui.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "vercel-ui" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"type"}
+// Format returns the format vercel-ui.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "vercel-ui", Shape: "openai",
+		Keys:      []string{"type"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	if f.Done {
 		return wire.Perhaps
 	}
@@ -108,7 +101,7 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return reader{w, d}.decode(f)
+	return d.decode(w, f)
 }
 
 // Clone returns an independent copy.
@@ -118,44 +111,37 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-// reader reads one frame.
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
-// decode emits the chunks of a frame.
-func (r reader) decode(f wire.Frame) *wire.Problem {
+func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Done {
-		r.Emit(chunks.Chunk{Kind: chunks.Done})
+		w.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
 	}
 	var e event
 	e.read(f)
 	switch kind := e.kind.Str; {
 	case strings.HasPrefix(kind, "tool-"):
-		return r.tool(&e, f.JSON)
+		return d.tool(w, &e, f.JSON)
 	case strings.HasPrefix(kind, "text-"):
-		return r.contentEvent(&e, chunks.Text, kind[len("text-"):])
+		return d.contentEvent(w, &e, chunks.Text, kind[len("text-"):])
 	case strings.HasPrefix(kind, "reasoning-"):
-		return r.contentEvent(&e, chunks.Reasoning, kind[len("reasoning-"):])
+		return d.contentEvent(w, &e, chunks.Reasoning, kind[len("reasoning-"):])
 	case kind == "start":
-		r.start(&e)
+		d.start(w, &e)
 	case kind == "start-step":
-		r.startStep()
+		d.startStep(w)
 	case kind == "finish-step":
-		r.finishStep(&e)
+		d.finishStep(w, &e)
 	case kind == "reset-step": // the content of the step is void, and the step begins again
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: r.d.Message, Text: "the step was reset"})
-		r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: "assistant", Fresh: true})
+		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: d.Message, Text: "the step was reset"})
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: "assistant", Fresh: true})
 	case kind == "finish":
-		r.finish(&e)
+		d.finish(w, &e)
 	case kind == "abort":
-		*r.d = Decoder{Message: r.d.Message}
-		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: r.Text(e.reason)})
+		*d = Decoder{Message: d.Message}
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: w.Text(e.reason)})
 	case kind == "error": // finish-step and finish may follow
-		*r.d = Decoder{Message: r.d.Message}
-		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: r.FailureText(e.failure)})
+		*d = Decoder{Message: d.Message}
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: w.FailureText(e.failure)})
 	}
 	return nil
 }

@@ -5,9 +5,9 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// FindSlots finds the slots of a delta of a call, a text or a reasoning. The
+// findSlots finds the slots of a delta of a call, a text or a reasoning. The
 // parts of the fullStream name the call with id.
-func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	id, delta := "id", wire.TextSlot
 	switch f.JSON.Member("type").Str {
 	case "text-delta", "reasoning-delta":

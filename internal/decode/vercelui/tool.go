@@ -9,11 +9,10 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// tool emits the chunks of an event of a call. v is its JSON.
-func (r reader) tool(e *event, v jsonscan.Value) *wire.Problem {
+func (d *Decoder) tool(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
 	kind := e.kind.Str
 	if kind == "tool-approval-response" { // has the id of the approval, not of the call
-		r.d.Waits = false
+		d.Waits = false
 		return nil
 	}
 	if !e.call.Present() && strings.HasPrefix(kind, "tool-input-") {
@@ -22,109 +21,106 @@ func (r reader) tool(e *event, v jsonscan.Value) *wire.Problem {
 	if !e.call.IsString() {
 		return wire.WrongType("toolCallId", e.call, "a string")
 	}
-	id := r.Text(e.call)
+	id := w.Text(e.call)
 	if strings.HasPrefix(kind, "tool-input-") || kind == "tool-call" {
-		return r.toolInput(e, id, v)
+		return d.toolInput(w, e, id, v)
 	}
 	switch kind {
 	case "tool-approval-request":
 		if e.automatic.Kind != jsonscan.True {
-			r.d.Waits = true
-			r.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: "approval", InterruptID: r.Text(e.approval)})
+			d.Waits = true
+			w.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: "approval", InterruptID: w.Text(e.approval)})
 		}
 	case "tool-output-available", "tool-result":
-		r.output(e, id)
+		d.output(w, e, id)
 	case "tool-output-error", "tool-error":
-		r.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "error", Text: r.FailureText(e.failure)})
+		w.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "error", Text: w.FailureText(e.failure)})
 	case "tool-output-denied":
-		r.d.Waits = false
-		r.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "denied", Text: "The tool call was denied."})
+		d.Waits = false
+		w.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "denied", Text: "The tool call was denied."})
 	default:
-		r.Unknown("event", kind, v)
+		w.Unknown("event", kind, v)
 	}
 	return nil
 }
 
-// toolInput emits a call or a piece of its args.
-func (r reader) toolInput(e *event, id string, v jsonscan.Value) *wire.Problem {
+func (d *Decoder) toolInput(w *wire.Writer, e *event, id string, v jsonscan.Value) *wire.Problem {
 	switch e.kind.Str {
 	case "tool-input-start":
 		if e.encoding.Str == "text" {
-			r.d.Plain = wire.Keep(id)
+			d.Plain = wire.Keep(id)
 		}
-		c := r.fragment(e, id)
+		c := d.fragment(w, e, id)
 		c.Opens = true
-		r.Emit(c)
+		w.Emit(c)
 	case "tool-input-delta":
 		if !e.delta.IsString() {
 			return wire.WrongType("inputTextDelta", e.delta, "a string")
 		}
-		if s := r.Text(e.delta); s != "" {
-			r.Emit(chunks.Chunk{Kind: chunks.Fragment, Message: r.d.Message, ID: id, Args: s, Opens: true})
+		if s := w.Text(e.delta); s != "" {
+			w.Emit(chunks.Chunk{Kind: chunks.Fragment, Message: d.Message, ID: id, Args: s, Opens: true})
 		}
 	case "tool-input-end":
-		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: r.d.Message, ID: id})
+		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: d.Message, ID: id})
 	case "tool-input-available", "tool-call":
-		r.call(e, id, v)
+		d.call(w, e, id, v)
 	case "tool-input-error":
-		r.call(e, id, v)
+		d.call(w, e, id, v)
 		if e.executed.Kind != jsonscan.True { // the provider runs its own call in spite of the error
-			r.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "error", Text: r.FailureText(e.failure)})
+			w.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "error", Text: w.FailureText(e.failure)})
 		}
 	default:
-		r.Unknown("event", e.kind.Str, v)
+		w.Unknown("event", e.kind.Str, v)
 	}
 	return nil
 }
 
-// fragment returns a fragment of a call without args.
-func (r reader) fragment(e *event, id string) chunks.Chunk {
-	c := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.Message, ID: id, Name: r.Text(e.name), Final: true}
+func (d *Decoder) fragment(w *wire.Writer, e *event, id string) chunks.Chunk {
+	c := chunks.Chunk{Kind: chunks.Fragment, Message: d.Message, ID: id, Name: w.Text(e.name), Final: true}
 	switch {
 	case e.executed.Kind == jsonscan.True:
 		c.CallKind, c.Provider = "server", true
-	case r.d.isPlain(id):
+	case d.isPlain(id):
 		c.CallKind = "custom"
 	}
 	return c
 }
 
-// isPlain reports whether the input of a call is free text.
 func (d *Decoder) isPlain(id string) bool {
 	return d.Plain != "" && d.Plain == id[:min(len(id), wire.MaxID)]
 }
 
 // call emits a whole call. Where the args came as text before, that text has
 // precedence, because the input is the parsed text.
-func (r reader) call(e *event, id string, v jsonscan.Value) {
-	c := r.fragment(e, id)
+func (d *Decoder) call(w *wire.Writer, e *event, id string, v jsonscan.Value) {
+	c := d.fragment(w, e, id)
 	c.Whole = true
 	switch {
 	case !e.input.Present():
-		r.UnknownMembers("the event", v, "type", "toolCallId", "toolName", "toolMetadata", "providerMetadata", "callProviderMetadata")
+		w.UnknownMembers("the event", v, "type", "toolCallId", "toolName", "toolMetadata", "providerMetadata", "callProviderMetadata")
 	case !e.input.IsString():
-		c.Args, c.Object = r.Compact(e.input.Raw), e.input.IsObject()
+		c.Args, c.Object = w.Compact(e.input.Raw), e.input.IsObject()
 	case c.CallKind == "custom", e.kind.Str != "tool-input-available":
-		c.Args = r.Text(e.input) // free text, or the text of the args
+		c.Args = w.Text(e.input) // free text, or the text of the args
 	default:
 		c.Args = e.input.Raw // a JSON value that is a string
 	}
-	r.Emit(c)
+	w.Emit(c)
 }
 
 // output emits a result. A preliminary result is progress.
-func (r reader) output(e *event, id string) {
+func (d *Decoder) output(w *wire.Writer, e *event, id string) {
 	text, content := "", ""
 	if e.output.IsString() {
-		text = r.Text(e.output)
+		text = w.Text(e.output)
 	} else if e.output.Present() {
-		content = r.Compact(e.output.Raw)
+		content = w.Compact(e.output.Raw)
 	}
 	if e.preliminary.Kind == jsonscan.True {
-		r.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: excerpt(text + content)})
+		w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: excerpt(text + content)})
 		return
 	}
-	r.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Text: text, Content: content})
+	w.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Text: text, Content: content})
 }
 
 // progressText is the maximum number of bytes of the text of a progress.

@@ -61,7 +61,8 @@ func (b *Body) OneOf(field, got string, allowed ...string) string {
 	return ""
 }
 
-const byteOrderMark = "\ufeff"
+// BOM is a byte order mark.
+const BOM = "\ufeff"
 
 // Trim returns a text without the white space around it and without a byte
 // order mark at its beginning.
@@ -69,5 +70,5 @@ func Trim(s string) string {
 	if s != "" && (s[0] == '{' || s[0] == '[') && (s[len(s)-1] == '}' || s[len(s)-1] == ']') {
 		return s // the usual case
 	}
-	return strings.Trim(strings.TrimPrefix(s, byteOrderMark), " \t\r\n")
+	return strings.Trim(strings.TrimPrefix(s, BOM), " \t\r\n")
 }

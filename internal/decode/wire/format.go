@@ -10,18 +10,32 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the stream format of one provider. Its methods have no side
-// effects.
-type Format interface {
-	// Name returns the name that the header Streamer-Format takes.
-	Name() string
-	// Shape returns the name of the history shape that synthetic results of a
-	// session of this format have.
-	Shape() string
+// Format is the stream format of one provider. Its functions have no side effects.
+type Format struct {
+	Name  string // the value of the header Streamer-Format
+	Shape string // the history shape of synthetic results
+	// Keys are names of which each frame has at least one that Claims claims surely or
+	// perhaps: as the key of a member of its JSON, or as its own name. They rule out most
+	// other events at once. If nil, none is ruled out.
+	Keys []string
 	// Claims reports whether a frame can be of this format.
-	Claims(f Frame) Claim
+	Claims func(f Frame) Claim
 	// New returns a Decoder without state.
-	New() Decoder
+	New func() Decoder
+	// Console states that a stream is the output of a terminal program. Lines of plain text
+	// between its events are skipped, because logs often join the error output with it.
+	Console bool
+	// FindSlots finds the slots of a frame that was decoded to a text or a piece of args, or
+	// is nil. A delta that differs from an earlier one in these values alone is not decoded
+	// again; its chunk is that of the earlier one with its own values. A start of the same
+	// message may precede the text where the Decoder is no Filler, and the usage may follow
+	// it where Usage was called. The note is stored with the template. FindSlots returns
+	// false where a frame that differs in the slots alone could decode to anything else.
+	FindSlots func(s *SlotFinder, f Frame, at Place) (note uint8, ok bool)
+	// Shared is the name of the format whose Decoder has the state of this one too, if there
+	// is one. View returns a Decoder of this format that uses the state of d.
+	Shared string
+	View   func(d Decoder) Decoder
 }
 
 // Decoder reads the frames of one format in one session and owns the state that
@@ -36,32 +50,6 @@ type Decoder interface {
 	Decode(w *Writer, f Frame) *Problem
 	// Clone returns a copy that shares nothing that either may change.
 	Clone() Decoder
-}
-
-// Sharer is implemented by a Format that shares the state of its Decoder with
-// another Format.
-type Sharer interface {
-	// Shared returns the other Format, whose Decoder holds the state.
-	Shared() Format
-	// View returns a Decoder of this Format that uses the state of d, a Decoder
-	// of the other one.
-	View(d Decoder) Decoder
-}
-
-// Keyed is implemented by a Format whose events have names by which most other events
-// are ruled out at once.
-type Keyed interface {
-	// Keys returns names of which each frame has at least one that Claims claims surely
-	// or perhaps: as the key of a member of its JSON, or as its own name.
-	Keys() []string
-}
-
-// Console is implemented by a Format whose streams are the output of a terminal
-// program. Lines of plain text may stand between the events of such a stream,
-// because logs often join the error output with it. They are skipped.
-type Console interface {
-	// Console has no effect.
-	Console()
 }
 
 // Claim is the answer of a Format to whether a frame can be its own.

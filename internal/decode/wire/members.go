@@ -37,6 +37,14 @@ func (f Frame) Members() Members {
 	return Members{scan: f.scan}
 }
 
+// Read assigns the members of the JSON to fields, as jsonscan.Value.Read does.
+func (f Frame) Read(fields ...jsonscan.Field) {
+	at := 0
+	for m := f.Members(); m.Next(); {
+		at, _ = jsonscan.Assign(fields, at, m.Key, &m.Value)
+	}
+}
+
 // Type returns the member "type" of the JSON, or "".
 func (f Frame) Type() string {
 	for m := f.Members(); m.Next(); {
@@ -65,7 +73,6 @@ func (m *Members) Next() bool {
 	return m.next()
 }
 
-// next scans the following member.
 func (m *Members) next() bool {
 	if m.at == maxShared {
 		m.scan, m.at = &Scan{rest: m.scan.rest}, 0

@@ -74,16 +74,7 @@ func (w *Writer) OpenAICall(of Choice, call jsonscan.Value) {
 // tool {"name","input"}. It emits nothing where all of them are empty.
 func (w *Writer) OpenAIFunction(of Choice, function jsonscan.Value, index, id, kind string) {
 	var name, args jsonscan.Value
-	for m := function.Members(); m.Next(); {
-		switch m.Key {
-		case "name":
-			name = m.Value
-		case "arguments", "input":
-			args = m.Value
-		default:
-			w.UnknownMember("function", m.Key, m.Value)
-		}
-	}
+	w.ReadKnown("function", function, name.From("name"), args.From("arguments"), args.From("input"))
 	c := chunks.Chunk{
 		Kind: chunks.Fragment, Message: of.Message, Choice: of.Index, Whole: of.Whole, IDVaries: of.Varies,
 		Index: index, ID: id, Name: w.Text(name), CallKind: kind,

@@ -40,18 +40,10 @@ func (w *Writer) UnknownGeminiPart(key string, v jsonscan.Value) {
 // with its name. A result that will continue is progress.
 func (w *Writer) GeminiResult(v jsonscan.Value) *Problem {
 	var id, name, response, more jsonscan.Value
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "id":
-			id = m.Value
-		case "name", "toolType", "tool_type":
-			name = m.Value
-		case "response":
-			response = m.Value
-		case "willContinue", "will_continue":
-			more = m.Value
-		}
-	}
+	v.Read(
+		id.From("id"), name.From("name"), name.From("toolType"), name.From("tool_type"),
+		response.From("response"), more.From("willContinue"), more.From("will_continue"),
+	)
 	c := chunks.Chunk{Kind: chunks.Result, ID: w.Text(id), Name: w.Text(name), Status: "success"}
 	switch {
 	case c.ID == "" && c.Name == "":
@@ -78,11 +70,6 @@ func (w *Writer) GeminiResult(v jsonscan.Value) *Problem {
 
 // FunctionResponse returns the functionResponse of a Gemini part.
 func FunctionResponse(part jsonscan.Value) (found jsonscan.Value) {
-	for m := part.Members(); m.Next(); {
-		switch m.Key {
-		case "functionResponse", "function_response":
-			found = m.Value
-		}
-	}
+	part.Read(found.From("functionResponse"), found.From("function_response"))
 	return found
 }

@@ -33,18 +33,6 @@ const (
 	NumSlots           // the number of slots
 )
 
-// Templated is implemented by a Format whose deltas repeat: the slots state
-// which values differ between them. A delta that differs from an earlier one in
-// these values alone is not decoded again; its chunk is that of the earlier one
-// with its own values.
-type Templated interface {
-	// FindSlots finds the slots of a frame that was decoded to a text or a piece of
-	// args. A start of the same message may precede it where the Decoder is no
-	// Filler, and the usage may follow it where Usage was called. The note is stored with the template. It returns false where a frame that
-	// differs in the slots alone could decode to anything else.
-	FindSlots(s *SlotFinder, f Frame, at Place) (note uint8, ok bool)
-}
-
 // Filler is implemented by a Decoder whose chunks depend on its state.
 type Filler interface {
 	// Fill completes the chunk of a frame that was not decoded, and changes the
@@ -185,7 +173,6 @@ func (s *SlotFinder) Walk(v Place, slot func(path string) Slot) {
 	}
 }
 
-// walkTo adds the slots in a member or an element.
 func (s *SlotFinder) walkTo(key string, v Place, slot func(path string) Slot) {
 	n := len(s.path)
 	if n > 0 {

@@ -66,6 +66,17 @@ func (w *Writer) UnknownMembers(what string, v jsonscan.Value, known ...string) 
 	}
 }
 
+// ReadKnown reads the members of an object as jsonscan.Value.Read does, and the others as
+// UnknownMember does.
+func (w *Writer) ReadKnown(what string, v jsonscan.Value, fields ...jsonscan.Field) {
+	at, found := 0, false
+	for m := v.Members(); m.Next(); {
+		if at, found = jsonscan.Assign(fields, at, m.Key, &m.Value); !found {
+			w.UnknownMember(what, m.Key, m.Value)
+		}
+	}
+}
+
 // unknown records the first unknown part of the frame.
 func (w *Writer) unknown(text string) {
 	if w.unread == nil {
@@ -154,13 +165,11 @@ func ofCall(key string) bool {
 	}
 }
 
-// hasArgs reports whether members with this key are the args of a call.
 func hasArgs(key string) bool {
 	var buf [maxName]byte
 	return isArgs(plainName(&buf, key))
 }
 
-// isArgs reports whether a plain name is that of args.
 func isArgs(s string) bool {
 	switch s {
 	case "input", "rawinput", "inputtextdelta", "partialjson", "parameters":
@@ -170,13 +179,11 @@ func isArgs(s string) bool {
 	return args || strings.Contains(s, "argument")
 }
 
-// namesCall reports whether a type has the name of a call or of a result in it.
 func namesCall(kind string) bool {
 	var buf [maxName]byte
 	return hasCall(plainName(&buf, kind))
 }
 
-// hasCall reports whether a plain name has that of a call or of a result in it.
 func hasCall(s string) bool {
 	if !strings.Contains(s, "tool") && !strings.Contains(s, "function") {
 		return false

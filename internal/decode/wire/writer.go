@@ -178,16 +178,7 @@ func (w *Writer) FailureText(v jsonscan.Value) string {
 		return w.Text(v)
 	}
 	var message, kind, code jsonscan.Value
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "message":
-			message = m.Value
-		case "type":
-			kind = m.Value
-		case "code":
-			code = m.Value
-		}
-	}
+	v.Read(message.From("message"), kind.From("type"), code.From("code"))
 	for _, part := range [...]jsonscan.Value{message, kind, code} {
 		if s := w.Text(part); s != "" {
 			return s

@@ -1,5 +1,4 @@
-// Package output keeps what processes of a test write.
-package output
+package testkit
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package decode
+package framing
 
 import (
 	"fmt"
@@ -61,9 +61,8 @@ func number(data string) uint32 {
 	return uint32(data[0])<<24 | uint32(data[1])<<16 | uint32(data[2])<<8 | uint32(data[3])
 }
 
-// openFrames opens an input of an AWS event stream.
 func (r *Reader) openFrames() {
-	in, m := &r.in, r.cut.Frame
+	in, m := &r.in, r.Cut.Frame
 	in.framing = eventStream
 	if m == nil {
 		return
@@ -71,18 +70,18 @@ func (r *Reader) openFrames() {
 	if n := min(m.Skip, len(in.data)); n > 0 {
 		in.at = n
 		if m.Skip -= n; m.Skip == 0 {
-			r.cut.Frame = nil
+			r.Cut.Frame = nil
 		}
 		return
 	}
 	if validPrelude(in.data) {
-		r.wrong = &wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("a frame was cut off after %d bytes and never continued", len(m.Data))}
-		r.cut.Frame = nil
+		r.Wrong = &wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("a frame was cut off after %d bytes and never continued", len(m.Data))}
+		r.Cut.Frame = nil
 		return
 	}
 	size, alone := len(m.Data), standsAlone(in.data)
 	m.Data = append(m.Data, in.data...)
-	if m.cut() && len(m.Data) <= r.limits.event()+maxHeaders {
+	if m.cut() && len(m.Data) <= r.limit+maxHeaders {
 		if m.Alone == 0 && alone {
 			m.Alone = size
 		}
@@ -90,7 +89,7 @@ func (r *Reader) openFrames() {
 		in.framing = nothing
 		return
 	}
-	r.cut.Frame = nil
+	r.Cut.Frame = nil
 	*in = input{data: wire.Alias(m.Data), framing: eventStream}
 	in.text.before, in.text.starts[0] = size, m.Alone
 	if alone {
@@ -106,17 +105,17 @@ func (m *FrameBytes) cut() bool {
 
 // nextFrame returns the event of the next frame. It returns none where the input ends or
 // other text follows.
-func (r *Reader) nextFrame() (piece, bool) {
+func (r *Reader) nextFrame() (Event, bool) {
 	in := &r.in
 	for {
 		rest := in.data[in.at:]
 		switch {
 		case rest == "":
 			in.framing = nothing
-			return piece{}, false
+			return Event{}, false
 		case !beginsFrame(rest):
 			in.framing = jsonText
-			return piece{}, false
+			return Event{}, false
 		case len(rest) < preludeSize:
 			return r.keepFrame(rest)
 		case !validPrelude(rest):
@@ -126,7 +125,7 @@ func (r *Reader) nextFrame() (piece, bool) {
 		switch {
 		case length < minFrame || headers > min(maxHeaders, length-minFrame):
 			return r.badFrame(len(rest), "the lengths of a frame are impossible")
-		case length > r.limits.event()+maxHeaders:
+		case length > r.limit+maxHeaders:
 			return r.longFrame(rest, length)
 		case len(rest) < length:
 			return r.keepFrame(rest)
@@ -143,26 +142,26 @@ func (r *Reader) nextFrame() (piece, bool) {
 
 // keepFrame stores the rest of the input, which is the beginning of a frame. At the end
 // of the stream it is rejected.
-func (r *Reader) keepFrame(rest string) (piece, bool) {
+func (r *Reader) keepFrame(rest string) (Event, bool) {
 	in := &r.in
 	if in.text.last {
 		return r.badFrame(len(rest), fmt.Sprintf("a frame was cut off after %d bytes", len(rest)))
 	}
-	r.cut.Frame = &FrameBytes{Data: []byte(rest)}
+	r.Cut.Frame = &FrameBytes{Data: []byte(rest)}
 	r.keepFrom(in.at)
 	for _, at := range in.text.starts {
-		if at > in.at && r.cut.Frame.Alone == 0 {
-			r.cut.Frame.Alone = at - in.at
+		if at > in.at && r.Cut.Frame.Alone == 0 {
+			r.Cut.Frame.Alone = at - in.at
 		}
 	}
 	in.framing = nothing
-	return piece{}, false
+	return Event{}, false
 }
 
 // badFrame rejects n bytes, or those before the next input that may be read alone.
-func (r *Reader) badFrame(n int, text string) (piece, bool) {
+func (r *Reader) badFrame(n int, text string) (Event, bool) {
 	in := &r.in
-	p := piece{base: in.at, problem: &wire.Problem{Code: wire.BadShape, Text: text}}
+	p := Event{Base: in.at, Problem: &wire.Problem{Code: wire.BadShape, Text: text}}
 	end := in.at + n
 	for _, at := range in.text.starts {
 		if at > in.at {
@@ -173,33 +172,31 @@ func (r *Reader) badFrame(n int, text string) (piece, bool) {
 	return p, true
 }
 
-// longFrame rejects a frame and skips it.
-func (r *Reader) longFrame(rest string, length int) (piece, bool) {
-	p := piece{base: r.in.at, problem: &wire.Problem{Code: wire.OverLimit, Text: fmt.Sprintf("a stream event is longer than %d bytes", r.limits.event())}}
+func (r *Reader) longFrame(rest string, length int) (Event, bool) {
+	p := Event{Base: r.in.at, Problem: r.tooLong()}
 	r.in.at += min(length, len(rest))
 	if length > len(rest) {
-		r.cut.Frame = &FrameBytes{Skip: length - len(rest)}
+		r.Cut.Frame = &FrameBytes{Skip: length - len(rest)}
 	}
 	return p, true
 }
 
 // frameEvent returns the event of a frame. It reports false for a frame without one.
-func (r *Reader) frameEvent(headers, payload string, base int) (piece, bool) {
+func (r *Reader) frameEvent(headers, payload string, base int) (Event, bool) {
 	h, ok := readHeaders(headers)
 	switch {
 	case !ok:
-		return piece{base: base, problem: &wire.Problem{Code: wire.BadShape, Text: "the headers of a frame are invalid"}}, true
+		return Event{Base: base, Problem: &wire.Problem{Code: wire.BadShape, Text: "the headers of a frame are invalid"}}, true
 	case h.kind == "exception":
-		return piece{base: base, failure: failureOf(payload, h.exception)}, true
+		return Event{Base: base, Failure: failureOf(payload, h.exception)}, true
 	case h.kind == "error":
-		return piece{base: base, failure: firstOf(h.message, h.code, "error")}, true
+		return Event{Base: base, Failure: firstOf(h.message, h.code, "error")}, true
 	}
 	p := trimmed(payload, base)
-	p.name = h.event
-	return p, p.text != ""
+	p.Name = h.event
+	return p, p.Text != ""
 }
 
-// failureOf returns the text of an exception.
 func failureOf(payload, exception string) string {
 	if text := wire.Trim(payload); wire.Check(text) == nil {
 		var w wire.Writer
@@ -209,7 +206,6 @@ func failureOf(payload, exception string) string {
 	return firstOf(exception, "exception")
 }
 
-// firstOf returns the first text that is not empty.
 func firstOf(texts ...string) string {
 	for _, s := range texts {
 		if s != "" {
@@ -219,7 +215,6 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// frameHeaders are the headers of a frame that are read.
 type frameHeaders struct {
 	kind      string // :message-type: event, exception or error
 	event     string // :event-type
@@ -260,7 +255,6 @@ func readHeaders(data string) (h frameHeaders, ok bool) {
 	return h, true
 }
 
-// set sets a header that is read.
 func (h *frameHeaders) set(name, value string) {
 	switch name {
 	case ":message-type":

@@ -7,15 +7,15 @@ import (
 
 // Times of a partition that is stopped.
 const (
-	settleTime = 5 * time.Second // for all that is under way
-	loadTime   = 2 * time.Second // after it, sessions that are being loaded are left to the next owner
+	shutdownTime = 5 * time.Second // for all that is under way
+	loadTime     = 2 * time.Second // after it, sessions that are being loaded are left to the next owner
 )
 
-// settle waits, at the end, for what is under way, and saves everything at once: the next
+// shutDown waits for what is under way, and saves everything at once: the next
 // owner then has nothing to fold again, and no input that was folded can expire before
 // it comes.
-func (d *driver) settle(working context.Context) {
-	end, cancel := context.WithTimeout(working, settleTime)
+func (d *driver) shutDown(working context.Context) {
+	end, cancel := context.WithTimeout(working, shutdownTime)
 	defer cancel()
 	loads, cancelLoads := context.WithTimeout(end, loadTime)
 	defer cancelLoads()
@@ -24,20 +24,20 @@ func (d *driver) settle(working context.Context) {
 		return
 	}
 	d.snapshots.every, d.snapshots.keep, d.checkpoint.keep = 0, 0, 0
-	if !d.settled(end, stored) || !d.saveAll(end) || d.step(findPosition{}) != nil {
+	if !d.await(end, stored) || !d.saveAll(end) || d.step(findPosition{}) != nil {
 		return
 	}
 	idle := func() bool { return d.chores.running == 0 }
 	for range 3 { // the checkpoint is found, then written; one may have been under way
-		if !d.settled(end, idle) || d.step(save(time.Now())) != nil {
+		if !d.await(end, idle) || d.step(save(time.Now())) != nil {
 			return
 		}
 	}
-	d.settled(end, idle)
+	d.await(end, idle)
 }
 
-// settled takes outcomes until a condition holds.
-func (d *driver) settled(end context.Context, holds func() bool) bool {
+// await takes outcomes until a condition holds.
+func (d *driver) await(end context.Context, holds func() bool) bool {
 	ok, err := d.until(end.Done(), holds)
 	return ok && err == nil
 }
@@ -45,27 +45,27 @@ func (d *driver) settled(end context.Context, holds func() bool) bool {
 // saveAll stores snapshots of all sessions that changed. Some are left in a few rounds:
 // those whose next event was refused.
 func (d *driver) saveAll(end context.Context) bool {
-	for range settleRounds {
+	for range shutdownRounds {
 		if d.step(save(time.Now())) != nil {
 			return false
 		}
 		if d.snapshots.bytes == 0 {
 			break
 		}
-		if !d.settled(end, func() bool { return d.snapshots.bytes < maxTaken/2 }) {
+		if !d.await(end, func() bool { return d.snapshots.bytes < maxTaken/2 }) {
 			return false
 		}
 	}
-	return d.settled(end, func() bool { return d.snapshots.bytes == 0 })
+	return d.await(end, func() bool { return d.snapshots.bytes == 0 })
 }
 
-// settleRounds bounds the rounds of saveAll: each saves some megabytes.
-const settleRounds = 100
+// shutdownRounds bounds the rounds of saveAll: each saves some megabytes.
+const shutdownRounds = 100
 
-// positionFound is the result of findPosition: the position behind the inputs of other
+// positionResult is the result of findPosition: the position behind the inputs of other
 // partitions. The checkpoint must not expire before the next owner comes only because the
 // last inputs were theirs.
-type positionFound struct{ pos uint64 }
+type positionResult struct{ pos uint64 }
 
 func (q *partition) findPosition() {
 	log, p, pos := q.log, q.p, q.reading.pos
@@ -73,6 +73,6 @@ func (q *partition) findPosition() {
 		if next, err := log.InputPosition(ctx, p, pos); err == nil {
 			pos = next
 		}
-		return &positionFound{pos}
+		return &positionResult{pos}
 	})
 }

@@ -1,5 +1,4 @@
-// Package link provides TCP connections that tests interrupt.
-package link
+package testkit
 
 import (
 	"io"
@@ -21,8 +20,8 @@ type Link struct {
 	conns map[net.Conn]bool
 }
 
-// New returns a link to a target, which ends with the test.
-func New(t *testing.T, target string) *Link {
+// NewLink returns a link to a target, which ends with the test.
+func NewLink(t *testing.T, target string) *Link {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

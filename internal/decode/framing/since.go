@@ -1,4 +1,4 @@
-package decode
+package framing
 
 import "streamer/internal/stored"
 
@@ -26,13 +26,13 @@ const maxBegins = 64
 // since are the inputs of the text that the inputs before cut.
 type since struct {
 	begins []Begin
-	read   bool // a piece of this input was read
+	read   bool // an event of this input was read
 	kept   bool // begins are those of the text that this input cuts
 }
 
-// inputAt returns the sequence of the input in which the text at an offset begins. The
-// first piece of an input that continues an event of SSE begins in an earlier one.
-func (r *Reader) inputAt(offset int) uint64 {
+// InputAt returns the sequence of the input in which the text at an offset begins. The
+// first event of an input that continues an event of SSE begins in an earlier one.
+func (r *Reader) InputAt(offset int) uint64 {
 	first := !r.since.read
 	r.since.read = true
 	before := r.in.text.before
@@ -58,7 +58,7 @@ func (r *Reader) goesOn(size int) {
 
 // keepFrom records that the input cuts the text from an offset on.
 func (r *Reader) keepFrom(offset int) {
-	kept := []Begin{{0, r.inputAt(offset)}}
+	kept := []Begin{{0, r.InputAt(offset)}}
 	for _, b := range append(r.since.begins, Begin{r.in.text.before, r.Input}) {
 		if b.At > offset && len(kept) < maxBegins {
 			kept = append(kept, Begin{b.At - offset, b.Input})
@@ -67,7 +67,6 @@ func (r *Reader) keepFrom(offset int) {
 	r.since.begins, r.since.kept = kept, true
 }
 
-// keepSince stores the inputs of the text that was cut.
 func (r *Reader) keepSince() {
 	s := &r.since
 	switch {

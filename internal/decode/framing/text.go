@@ -1,4 +1,4 @@
-package decode
+package framing
 
 import (
 	"strings"
@@ -18,7 +18,6 @@ import (
 // Where a value is not JSON, or a line is neither JSON nor SSE, the text up to the next
 // line that begins an event is rejected.
 
-// textRest is what is known of text of this kind.
 type textRest struct {
 	tried   int      // the end of a line that is not one event
 	starts  [2]int   // offsets at which an input began that may be read alone; 0 if there is none
@@ -31,13 +30,13 @@ type textRest struct {
 	lines   int      // number of newlines before counted
 }
 
-// nextText returns the next piece of the text. It returns none where the text ends, or
+// nextText returns the next event of the text. It returns none where the text ends, or
 // where SSE text or lines of codes begin.
-func (r *Reader) nextText() (piece, bool) {
+func (r *Reader) nextText() (Event, bool) {
 	in := &r.in
 	if rest := in.text.rest; rest != "" {
 		in.text.rest = ""
-		return piece{text: rest, rest: true}, true
+		return Event{Text: rest, Rest: true}, true
 	}
 	for {
 		if p, ok := r.nextElement(); ok {
@@ -47,22 +46,22 @@ func (r *Reader) nextText() (piece, bool) {
 		rest := in.data[in.at:]
 		if rest == "" {
 			in.framing = nothing
-			return piece{}, false
+			return Event{}, false
 		}
 		switch c := rest[0]; {
 		case c == '{' || c == '[' || c == '"':
 			if p, ok := r.value(rest); ok {
 				return p, true
 			}
-		case r.cut.List && (c == ',' || c == ']'):
-			r.cut.List = c == ','
+		case r.Cut.List && (c == ',' || c == ']'):
+			r.Cut.List = c == ','
 			in.at++
 		case lineOfSSE(rest):
 			in.framing = sseText
-			return piece{}, false
+			return Event{}, false
 		case r.beginsCodes(rest):
 			in.framing = codeLines
-			return piece{}, false
+			return Event{}, false
 		default:
 			return r.plain(), true
 		}
@@ -73,15 +72,15 @@ func (r *Reader) nextText() (piece, bool) {
 // beginning of a text.
 func blank(text string) int {
 	rest := strings.TrimLeft(text, " \t\r\n")
-	for strings.HasPrefix(rest, bom) {
-		rest = strings.TrimLeft(rest[len(bom):], " \t\r\n")
+	for strings.HasPrefix(rest, wire.BOM) {
+		rest = strings.TrimLeft(rest[len(wire.BOM):], " \t\r\n")
 	}
 	return len(text) - len(rest)
 }
 
-// value reads the value that begins at rest. It returns no piece where the value is
+// value reads the value that begins at rest. It returns no event where the value is
 // cut, or is an array of which the elements follow.
-func (r *Reader) value(rest string) (piece, bool) {
+func (r *Reader) value(rest string) (Event, bool) {
 	in := &r.in
 	if p, ok := r.wholeLine(rest); ok {
 		return r.event(p)
@@ -89,48 +88,48 @@ func (r *Reader) value(rest string) (piece, bool) {
 	n, cut := doneLen(rest)
 	switch {
 	case n > 0:
-		p := piece{text: rest[:n], base: in.at}
+		p := Event{Text: rest[:n], Base: in.at}
 		in.at += n
 		return p, true
 	case cut && !in.text.last:
 		r.keep(rest, valueScan{})
-		return piece{}, false
+		return Event{}, false
 	case rest[0] == '"':
 		return r.plain(), true
 	}
 	var v valueScan
-	status := v.status(rest)
+	status := v.status(rest, r.Formats)
 	switch end := v.end(); {
 	case v.list():
-		r.cut.List = true
+		r.Cut.List = true
 		in.at += v.from
-		return piece{}, false
+		return Event{}, false
 	case end > 0:
-		p := piece{text: rest[:end], base: in.at, valid: true}
+		p := Event{Text: rest[:end], Base: in.at, Valid: true}
 		in.at += end
 		return r.event(p)
 	case status == jsonscan.More && !in.text.last:
 		r.keep(rest, v)
-		return piece{}, false
+		return Event{}, false
 	}
 	in.text.scanned += v.scan.Offset()
 	return r.plain(), true
 }
 
 // wholeLine returns the event that rest begins with if it is alone on its line.
-func (r *Reader) wholeLine(rest string) (p piece, ok bool) {
+func (r *Reader) wholeLine(rest string) (p Event, ok bool) {
 	in := &r.in
 	if in.at < in.text.tried {
 		return p, false
 	}
 	line, _, _ := strings.Cut(rest, "\n")
 	in.text.tried = in.at + len(line) + 1
-	p = piece{text: wire.Trim(line), base: in.at}
+	p = Event{Text: wire.Trim(line), Base: in.at}
 	switch {
-	case r.templates.Find(r.state.Format, "", p.text):
-		p.fits = true
-	case nested(p.text) && wire.Valid(p.text) && utf8.ValidString(p.text):
-		p.valid = true
+	case r.Formats.Fits(p.Text):
+		p.Fits = true
+	case nested(p.Text) && wire.Valid(p.Text) && utf8.ValidString(p.Text):
+		p.Valid = true
 	default:
 		return p, false
 	}
@@ -138,21 +137,21 @@ func (r *Reader) wholeLine(rest string) (p piece, ok bool) {
 	return p, true
 }
 
-// event returns a piece that is an event, or the first element of an array of events.
-func (r *Reader) event(p piece) (piece, bool) {
-	if p.valid && r.openArray(p.text, p.base) {
+// event returns an event, or the first element of an array of events.
+func (r *Reader) event(p Event) (Event, bool) {
+	if p.Valid && r.openArray(p.Text, p.Base) {
 		return r.nextElement()
 	}
 	return p, true
 }
 
 // plain returns the text up to the next place where an event may begin.
-func (r *Reader) plain() piece {
+func (r *Reader) plain() Event {
 	in := &r.in
 	start, end := in.at, in.nextStart()
 	in.at = end
 	if end == len(in.data) && in.data[end-1] != '\n' && !in.text.last {
-		r.cut.JSON = &CutText{Plain: true}
+		r.Cut.JSON = &CutText{Plain: true}
 	}
 	return trimmed(in.data[start:end], start)
 }
@@ -211,7 +210,7 @@ func (in *input) lineOf(at int) int {
 	return t.lines + 1
 }
 
-// doneTokens are the texts of isDone.
+// doneTokens are the texts of IsDone.
 var doneTokens = [...]string{"[DONE]", `"[DONE]"`}
 
 // doneLen returns the length of the end of an OpenAI stream with which a text begins,

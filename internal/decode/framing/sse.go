@@ -1,4 +1,4 @@
-package decode
+package framing
 
 import (
 	"fmt"
@@ -51,7 +51,6 @@ func (m *SSE) fields(f *stored.Fields) {
 	f.Flag("e", &m.Err)
 }
 
-// pending reports whether an event was cut.
 func (m *SSE) pending() bool {
 	return len(m.Line) > 0 || m.Has || m.Name != "" || m.Skip
 }
@@ -61,18 +60,16 @@ func (m *SSE) status() jsonscan.Status {
 	return m.scan.Write(wire.Alias(m.Data[m.scan.Offset():]))
 }
 
-// complete reports whether the data is one whole event.
 func (m *SSE) complete() bool {
 	if !m.Has || m.Skip {
 		return false
 	}
-	if isDone(wire.Trim(wire.Alias(m.Data))) {
+	if IsDone(wire.Trim(wire.Alias(m.Data))) {
 		return true
 	}
 	return m.status() == jsonscan.Done && (m.scan.First() == '{' || m.scan.First() == '[')
 }
 
-// accepts reports whether text can continue the data.
 func (m *SSE) accepts(text string) bool {
 	m.status()
 	scan := m.scan
@@ -83,7 +80,6 @@ func (m *SSE) accepts(text string) bool {
 	return scan.Write(strings.TrimSuffix(first, "\r")) != jsonscan.Bad
 }
 
-// continues reports whether an input belongs to the cut event.
 func (m *SSE) continues(data string) bool {
 	field, isJSON := beginsField(data), beginsJSON(data)
 	switch {
@@ -129,7 +125,7 @@ func beginsJSON(data string) bool {
 
 // beginsSSE reports whether an input is SSE text, whole or cut, if no event was cut.
 func beginsSSE(data string) bool {
-	text := strings.TrimLeft(strings.TrimPrefix(data, bom), " \t\r\n")
+	text := strings.TrimLeft(strings.TrimPrefix(data, wire.BOM), " \t\r\n")
 	switch {
 	case text == "":
 		return false
@@ -137,7 +133,7 @@ func beginsSSE(data string) bool {
 		return true
 	case text[0] == '{' || text[0] == '[':
 		return false
-	case strings.HasPrefix(bom, text):
+	case strings.HasPrefix(wire.BOM, text):
 		return true // the byte order mark was cut
 	}
 	return lineOfSSE(text) || strings.Contains(text, "\ndata:")
@@ -175,7 +171,7 @@ func (m *SSE) unclear() bool {
 	if line == "" || m.Has || m.Name != "" || m.Skip {
 		return false
 	}
-	if strings.HasPrefix(bom, line) || strings.TrimRight(line, " ") == "error:" {
+	if strings.HasPrefix(wire.BOM, line) || strings.TrimRight(line, " ") == "error:" {
 		return true
 	}
 	for _, field := range sseFields {
@@ -199,16 +195,14 @@ type sseEvent struct {
 	newline int    // offset of the next newline plus 1; 0 if unknown
 }
 
-// abandon drops the cut event and reports it.
 func (r *Reader) abandon() {
 	m := r.sse()
 	if m.Has && !m.Skip {
-		r.wrong = &wire.Problem{Code: wire.BadJSON, Text: fmt.Sprintf("an event was cut off after %d bytes of data and never continued", len(m.Data))}
+		r.Wrong = &wire.Problem{Code: wire.BadJSON, Text: fmt.Sprintf("an event was cut off after %d bytes of data and never continued", len(m.Data))}
 	}
 	r.state.SSE = nil
 }
 
-// resume continues the SSE text of the last input.
 func (r *Reader) resume() {
 	m := r.sse()
 	if len(m.Line) > 0 && !m.beforeData() && beginsField(r.in.data[r.in.at:]) != "" {
@@ -221,7 +215,7 @@ func (r *Reader) resume() {
 
 // nextSSE reads lines up to the end of an event. It returns none where the input ends,
 // or where a line is JSON.
-func (r *Reader) nextSSE() (piece, bool) {
+func (r *Reader) nextSSE() (Event, bool) {
 	m, in := r.sse(), &r.in
 	for {
 		in.skipLF(m)
@@ -231,7 +225,7 @@ func (r *Reader) nextSSE() (piece, bool) {
 		if !m.Has && in.atJSON(m) {
 			*m = SSE{}
 			in.framing = jsonText
-			return piece{}, false
+			return Event{}, false
 		}
 		start := in.at
 		line, ok := in.sseLine(m)
@@ -260,13 +254,12 @@ func (r *Reader) nextSSE() (piece, bool) {
 
 // cutBOM returns a line and its offset without a byte order mark.
 func cutBOM(line string, start int) (string, int) {
-	if rest, ok := strings.CutPrefix(line, bom); ok {
-		return rest, start + len(bom)
+	if rest, ok := strings.CutPrefix(line, wire.BOM); ok {
+		return rest, start + len(wire.BOM)
 	}
 	return line, start
 }
 
-// skipLF skips the newline that belongs to a carriage return.
 func (in *input) skipLF(m *SSE) {
 	if m.CR && in.at < len(in.data) {
 		m.CR = false
@@ -372,17 +365,16 @@ func (r *Reader) ownData() {
 	r.in.sse.data = ""
 }
 
-// dispatch ends the event and returns it.
-func (r *Reader) dispatch() piece {
+func (r *Reader) dispatch() Event {
 	m, ev := r.sse(), &r.in.sse
-	p := piece{name: m.Name, text: ev.data, base: ev.base}
+	p := Event{Name: m.Name, Text: ev.data, Base: ev.base}
 	if len(m.Data) > 0 {
 		// The chunks share these bytes from here on, so the State drops them.
-		p.text, p.base, p.joined = wire.Alias(m.Data), 0, true
+		p.Text, p.Base, p.Joined = wire.Alias(m.Data), 0, true
 	}
-	text := wire.Trim(p.text)
-	p.base += strings.Index(p.text, text)
-	p.text = text
+	text := wire.Trim(p.Text)
+	p.Base += strings.Index(p.Text, text)
+	p.Text = text
 	if m.Err {
 		p = failed(p)
 	}
@@ -392,9 +384,9 @@ func (r *Reader) dispatch() piece {
 }
 
 // failed returns the event that the value of a field error would be as data.
-func failed(p piece) piece {
-	if wire.Valid(p.text) && !jsonscan.ValueOf(p.text).Member("error").Present() {
-		p.text, p.base, p.joined = `{"error":`+p.text+"}", 0, true
+func failed(p Event) Event {
+	if wire.Valid(p.Text) && !jsonscan.ValueOf(p.Text).Member("error").Present() {
+		p.Text, p.Base, p.Joined = `{"error":`+p.Text+"}", 0, true
 	}
 	return p
 }
@@ -403,7 +395,7 @@ func failed(p piece) piece {
 const lineLimit = 4 << 10
 
 // endSSE stores the rest of the input, and returns the event if it is complete.
-func (r *Reader) endSSE() (piece, bool) {
+func (r *Reader) endSSE() (Event, bool) {
 	m, in := r.sse(), &r.in
 	tail := in.data[in.at:]
 	start := in.at
@@ -434,11 +426,11 @@ func (r *Reader) endSSE() (piece, bool) {
 		p := r.dispatch()
 		m.Line = line
 		return p, true
-	case len(m.Data) > r.limits.event():
+	case len(m.Data) > r.limit:
 		*m = SSE{Skip: true, Line: []byte(":"), CR: m.CR}
-		return piece{problem: &wire.Problem{Code: wire.OverLimit, Text: fmt.Sprintf("a stream event is longer than %d bytes", r.limits.event())}}, true
+		return Event{Problem: r.tooLong()}, true
 	}
-	return piece{}, false
+	return Event{}, false
 }
 
 // sse returns the state of the cut event, and adds it if there is none.

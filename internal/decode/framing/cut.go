@@ -1,7 +1,6 @@
-package decode
+package framing
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -38,12 +37,10 @@ func (c *Cut) fields(f *stored.Fields) {
 	stored.List(f, "e", &c.Early, (*wire.Problem).Fields)
 }
 
-// empty reports whether nothing was cut.
 func (c *Cut) empty() bool {
 	return c.JSON == nil && c.Code == nil && c.Frame == nil && !c.List && c.Early == nil
 }
 
-// clone returns a copy that shares nothing that either may change.
 func (c *Cut) clone() *Cut {
 	d := *c
 	d.Early = slices.Clone(c.Early)
@@ -91,12 +88,12 @@ type valueScan struct {
 }
 
 // status reads a text to its end. The text is the same as in the last call, or longer.
-func (v *valueScan) status(text string) jsonscan.Status {
+func (v *valueScan) status(text string, formats Formats) jsonscan.Status {
 	if v.scan.Offset() == 0 && !v.whole {
 		v.from = firstObject(text)
 	}
 	status := v.scan.Write(text[v.from+v.scan.Offset():])
-	if end := v.scan.DoneAt(); end < 0 || v.from == 0 || certainEvent(text[v.from:v.from+end]) {
+	if end := v.scan.DoneAt(); end < 0 || v.from == 0 || formats.IsEvent(text[v.from:v.from+end]) {
 		return status
 	}
 	*v = valueScan{whole: true}
@@ -140,31 +137,30 @@ func (r *Reader) keep(text string, v valueScan) {
 			m.Alone = at - in.at
 		}
 	}
-	r.cut.JSON = m
+	r.Cut.JSON = m
 	r.keepFrom(in.at)
 	in.at = len(in.data)
 }
 
-// openCut opens an input after one that was cut.
 func (r *Reader) openCut() {
-	m, in := r.cut.JSON, &r.in
+	m, in := r.Cut.JSON, &r.in
 	switch {
 	case m.Plain || m.Skip:
 		r.openPlain()
 		return
 	case m.unclear():
 		r.join(m.Text, in.data)
-		r.cut.JSON = nil
+		r.Cut.JSON = nil
 		return
 	}
 	size := len(m.Text)
 	alone := standsAlone(in.data)
 	m.Text = append(m.Text, in.data...)
-	switch status := m.scan.status(wire.Alias(m.Text)); {
+	switch status := m.scan.status(wire.Alias(m.Text), r.Formats); {
 	case status != jsonscan.More || m.scan.list():
-	case len(m.Text) > r.limits.event():
-		r.cut.JSON = &CutText{Skip: true}
-		r.wrong = &wire.Problem{Code: wire.OverLimit, Text: fmt.Sprintf("a stream event is longer than %d bytes", r.limits.event())}
+	case len(m.Text) > r.limit:
+		r.Cut.JSON = &CutText{Skip: true}
+		r.Wrong = r.tooLong()
 		return
 	default:
 		if m.Alone == 0 && alone {
@@ -173,7 +169,7 @@ func (r *Reader) openCut() {
 		r.goesOn(size)
 		return
 	}
-	r.cut.JSON = nil
+	r.Cut.JSON = nil
 	*in = input{data: wire.Alias(m.Text), framing: jsonText}
 	in.text.before, in.text.starts = size, [2]int{m.Alone, size}
 }
@@ -197,17 +193,16 @@ func (r *Reader) join(before []byte, data string) {
 	}
 }
 
-// openPlain opens an input after a line that is no event and was cut.
 func (r *Reader) openPlain() {
-	m, in := r.cut.JSON, &r.in
-	r.cut.JSON = nil
+	m, in := r.Cut.JSON, &r.in
+	r.Cut.JSON = nil
 	if standsAlone(in.data) {
 		r.openText()
 		return
 	}
 	line, _, ended := strings.Cut(in.data, "\n")
 	if !ended {
-		r.cut.JSON = m
+		r.Cut.JSON = m
 	}
 	in.framing = jsonText
 	in.at = len(line)
@@ -216,36 +211,23 @@ func (r *Reader) openPlain() {
 	}
 }
 
-// standsAlone reports whether an input is JSON or SSE text by itself.
 func standsAlone(data string) bool { return beginsField(data) != "" || beginsJSON(data) }
 
-// Pending reports whether the last input ended inside an event, or plain text waits for
-// the format.
-func (s *State) Pending() bool { return s.cutText() || s.Cut != nil && len(s.Cut.Early) > 0 }
-
-// cutText reports whether the last input ended inside an event.
-func (s *State) cutText() bool {
-	c := s.Cut
-	return s.SSE != nil && s.SSE.Has || c != nil && (c.JSON != nil && len(c.JSON.Text) > 0 || c.Code != nil || c.Frame != nil)
-}
-
-// takeCut takes what the last input cut from the State.
 func (r *Reader) takeCut() {
-	if r.cut = r.state.Cut; r.cut == nil {
+	if r.Cut = r.state.Cut; r.Cut == nil {
 		r.uncut = Cut{}
-		r.cut = &r.uncut
+		r.Cut = &r.uncut
 	}
 }
 
-// keepCut stores what the input cut in the State.
 func (r *Reader) keepCut() {
 	switch {
-	case r.cut.empty():
+	case r.Cut.empty():
 		r.state.Cut = nil
-	case r.cut == &r.uncut:
+	case r.Cut == &r.uncut:
 		r.state.Cut = new(Cut)
 		*r.state.Cut = r.uncut
-		r.cut = r.state.Cut
+		r.Cut = r.state.Cut
 	}
 	r.keepSince()
 }

@@ -1,11 +1,10 @@
-package decode
+package framing
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"streamer/internal/decode/aisdk4"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 	"streamer/internal/stored"
@@ -36,7 +35,6 @@ func (c *Code) fields(f *stored.Fields) {
 	f.Flag("k", &c.Skip)
 }
 
-// clone returns a copy that shares nothing that either may change.
 func (c *Code) clone() *Code {
 	d := *c
 	d.Text = slices.Clone(c.Text)
@@ -52,18 +50,16 @@ func (c *Code) status() jsonscan.Status {
 	return c.scan.Write(data[min(c.scan.Offset(), len(data)):])
 }
 
-// continues reports whether an input belongs to the cut line.
 func (c *Code) continues(data string) bool {
 	independent := beginsCode(data) || beginsField(data) != "" || beginsJSON(data)
 	return !independent || !c.Skip && c.accepts(data)
 }
 
-// accepts reports whether the first line of an input can continue the line.
 func (c *Code) accepts(data string) bool {
 	first, _, _ := strings.Cut(data, "\n")
 	if _, _, ok := cutCode(wire.Alias(c.Text)); !ok {
 		line := string(c.Text) + first[:min(len(first), maxCode)]
-		return isCode(line) || beginsCode(line)
+		return IsCode(line) || beginsCode(line)
 	}
 	c.status()
 	scan := c.scan
@@ -76,9 +72,9 @@ const extensions = "aui-"
 // maxCode is the maximum number of bytes of a code and its colon.
 const maxCode = 32
 
-// isCode reports whether a name is a code. Codes that this version does not read are
+// IsCode reports whether a name is a code. Codes that this version does not read are
 // included.
-func isCode(name string) bool {
+func IsCode(name string) bool {
 	switch {
 	case len(name) == 1:
 		return name[0] >= '0' && name[0] <= '9' || name[0] >= 'a' && name[0] <= 'z'
@@ -92,7 +88,7 @@ func isCode(name string) bool {
 // not begin with a code and a colon.
 func cutCode(line string) (code, data string, ok bool) {
 	colon := strings.IndexByte(line[:min(len(line), maxCode)], ':')
-	if colon < 0 || !isCode(line[:colon]) {
+	if colon < 0 || !IsCode(line[:colon]) {
 		return "", line, false
 	}
 	return line[:colon], line[colon+1:], true
@@ -108,7 +104,7 @@ func beginsCode(data string) bool {
 // blankless returns an input without the blank lines and the byte order mark at its
 // beginning.
 func blankless(data string) string {
-	return strings.TrimLeft(strings.TrimPrefix(data, bom), "\r\n")
+	return strings.TrimLeft(strings.TrimPrefix(data, wire.BOM), "\r\n")
 }
 
 // beginsCodes reports whether an input begins with lines of codes, if no line was cut.
@@ -120,33 +116,33 @@ func (r *Reader) beginsCodes(data string) bool {
 	}
 	text := blankless(data)
 	code := strings.TrimSuffix(text, ":")
-	if r.state.Format == "" {
-		return isCode(code)
+	if r.Formats.Format() == "" {
+		return IsCode(code)
 	}
 	_, _, ok := cutCode(text)
-	return r.state.Format == aisdk4.Format{}.Name() && (ok || isCode(code) || code != "" && strings.HasPrefix(extensions, code))
+	return r.Formats.Format() == codeFormat && (ok || IsCode(code) || code != "" && strings.HasPrefix(extensions, code))
 }
 
 // continuesCode reports whether an input continues a line of a code that the last input
 // cut.
 func (r *Reader) continuesCode(data string) bool {
-	s := r.cut
+	s := r.Cut
 	if s.Code == nil {
 		return false
 	}
 	if s.Code.continues(data) {
 		return true
 	}
-	r.wrong = &wire.Problem{Code: wire.BadJSON, Text: fmt.Sprintf("a line was cut off after %d bytes and never continued", len(s.Code.Text))}
+	r.Wrong = &wire.Problem{Code: wire.BadJSON, Text: fmt.Sprintf("a line was cut off after %d bytes and never continued", len(s.Code.Text))}
 	if s.Code.Skip {
-		r.wrong = nil // it was reported
+		r.Wrong = nil // it was reported
 	}
 	s.Code = nil
 	return false
 }
 
 // nextCode returns the next line that is not blank, and keeps the last one if it is cut.
-func (r *Reader) nextCode() (piece, bool) {
+func (r *Reader) nextCode() (Event, bool) {
 	in := &r.in
 	for in.at < len(in.data) {
 		start := in.at
@@ -155,23 +151,23 @@ func (r *Reader) nextCode() (piece, bool) {
 		if ended {
 			in.at++
 		}
-		p := codePiece(line, start)
+		p := codeEvent(line, start)
 		switch {
-		case r.cut.Code != nil:
+		case r.Cut.Code != nil:
 			if p, ok := r.growCode(line, ended); ok {
 				return p, true
 			}
-		case p.text == "" && p.name == "":
-		case ended || p.name != "" && complete(p.text):
+		case p.Text == "" && p.Name == "":
+		case ended || p.Name != "" && complete(p.Text):
 			return p, true
 		default:
-			r.cut.Code = new(Code)
+			r.Cut.Code = new(Code)
 			if p, ok := r.growCode(line, false); ok {
 				return p, true
 			}
 		}
 	}
-	return piece{}, false
+	return Event{}, false
 }
 
 // complete reports whether nothing can continue the JSON in a text.
@@ -180,39 +176,39 @@ func complete(text string) bool {
 	return scan.Write(text) == jsonscan.Done
 }
 
-// growCode adds text to the cut line. It returns the piece of the line where the line is
+// growCode adds text to the cut line. It returns the event of the line where the line is
 // complete, or its Problem where it is too long.
-func (r *Reader) growCode(text string, ended bool) (piece, bool) {
-	c := r.cut.Code
+func (r *Reader) growCode(text string, ended bool) (Event, bool) {
+	c := r.Cut.Code
 	if c.Skip {
 		if ended {
-			r.cut.Code = nil
+			r.Cut.Code = nil
 		}
-		return piece{}, false
+		return Event{}, false
 	}
 	c.Text = append(c.Text, text...)
 	switch {
 	case ended || c.status() == jsonscan.Done:
-		r.cut.Code = nil // the chunks share its bytes from here on
-		p := codePiece(wire.Alias(c.Text), 0)
-		p.joined = true
-		return p, p.name != "" || p.text != ""
-	case len(c.Text) > r.limits.event():
-		r.cut.Code = &Code{Skip: true}
-		return piece{problem: &wire.Problem{Code: wire.OverLimit, Text: fmt.Sprintf("a stream event is longer than %d bytes", r.limits.event())}}, true
+		r.Cut.Code = nil // the chunks share its bytes from here on
+		p := codeEvent(wire.Alias(c.Text), 0)
+		p.Joined = true
+		return p, p.Name != "" || p.Text != ""
+	case len(c.Text) > r.limit:
+		r.Cut.Code = &Code{Skip: true}
+		return Event{Problem: r.tooLong()}, true
 	}
-	return piece{}, false
+	return Event{}, false
 }
 
-// codePiece returns the piece of a line. A line that does not begin with a code is read
+// codeEvent returns the event of a line. A line that does not begin with a code is read
 // as an event without a name.
-func codePiece(line string, base int) piece {
+func codeEvent(line string, base int) Event {
 	line, base = cutBOM(line, base)
 	code, data, ok := cutCode(line)
 	if !ok {
 		return trimmed(line, base)
 	}
 	p := trimmed(data, base+len(code)+1)
-	p.name = code
+	p.Name = code
 	return p
 }

@@ -1,0 +1,8 @@
+//go:build !race
+
+package testkit
+
+// Race reports whether the test has the race detector.
+const Race = false
+
+const raceFlag = "-race=false"
