@@ -128,15 +128,18 @@ func TestDocumentedEvents(t *testing.T) {
 // TestDocumentedWords checks that the documentation has every text, status and
 // code.
 func TestDocumentedWords(t *testing.T) {
-	data, err := os.ReadFile("../../docs/events.md")
-	if err != nil {
-		t.Fatal(err)
+	read := func(name string) string {
+		data, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
 	}
-	text := string(data)
+	texts, text := read("repair.md"), read("events.md")
 	for _, lang := range events.Langs {
 		for _, kind := range []events.Text{events.TextNewMessage, events.TextInterrupted, events.TextArgs, events.TextCancelled, events.TextTimeout} {
-			if s := events.Sentence(kind, lang); !strings.Contains(text, "| "+s+" |") {
-				t.Errorf("docs/events.md lacks the text %s, %s: %s", kind, lang, s)
+			if s := events.Sentence(kind, lang); !strings.Contains(texts, "| `"+s+"` |") {
+				t.Errorf("docs/repair.md lacks the text %s, %s: %s", kind, lang, s)
 			}
 		}
 	}
