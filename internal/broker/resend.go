@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,45 +10,21 @@ import (
 // maxPatience bounds how long a publish waits for its answer before it is sent again.
 const maxPatience = 10 * ackWait
 
-// flight is a publish in flight.
-type flight struct {
-	pub  *Pub
-	acks chan<- Ack
-	no   uint64
-	try  int
-	sent time.Time // for the first time
-	due  time.Time // when it is sent again
-	why  error     // the reason why it is not stored yet, where known
-
-	stream int       // index of its stream in publisher.answers
-	place  uint64    // of the last try in the order of all tries; of the first, it is no
-	tried  time.Time // when the last try was sent
-	failed bool      // the last try was answered with a failure
-}
-
-// answers are the answers of a stream. A stream answers in the order in which it
-// received the messages of a connection.
-type answers struct {
-	place uint64    // the greatest of a try that was answered
-	at    time.Time // of the last answer
-}
-
-// resend is what to do with a flight at a time.
 type resend int
 
 const (
 	resendNow    resend = iota
-	resendOldest        // if no older flight of its stream is as late
-	resendLater         // not before flight.due
+	resendOldest        // if no older one of its stream is as late
+	resendLater         // not before its due
 )
 
-// late returns what to do with a flight. While its stream answers earlier flights, the
+// late returns what to do with a publish. While its stream answers earlier ones, the
 // message is only in the queue of a slow server, and sending it again would make the
 // queue longer: a server that receives everything again every few seconds stores
-// nothing else. So of a stream that does not answer, only one flight is sent again.
-// The answer to that shows which flights are lost.
-func (p *publisher) late(f *flight, now time.Time) resend {
-	a := &p.answers[f.stream]
+// nothing else. So of a stream that does not answer, only one publish is sent again.
+// The answer to that shows which ones are lost.
+func (p *inflights) late(f *inflight, now time.Time) resend {
+	a := &p.streams[f.stream]
 	if f.failed || f.due.IsZero() {
 		if f.due.After(now) {
 			return resendLater
@@ -72,23 +47,56 @@ func (p *publisher) late(f *flight, now time.Time) resend {
 	return resendOldest
 }
 
-// answered notes the answer to a try of a flight. It reports whether flights may be
-// due because of it.
-func (p *publisher) answered(f *flight, place uint64, now time.Time) bool {
-	a := &p.answers[f.stream]
-	a.at, a.place = now, max(a.place, place)
+func (p *inflights) heard(no, place uint64) {
+	p.mu.Lock()
+	f := p.of[no]
+	poke := f != nil && p.noteAnswer(f, place, time.Now())
+	p.mu.Unlock()
+	if poke {
+		p.poke()
+	}
+}
+
+// noteAnswer reports whether publishes may be due because of the answer to a try.
+func (p *inflights) noteAnswer(f *inflight, place uint64, now time.Time) bool {
+	s := &p.streams[f.stream]
+	s.at, s.place = now, max(s.place, place)
 	return place > f.no
 }
 
-// due returns the flights to send again, oldest first, and the time until the next
-// ones are due. A check of all flights costs less than keeping them in order: it
-// happens at most once per resendPace, and never where nothing is in flight.
-func (p *publisher) due(now time.Time) (due []*flight, next time.Duration) {
+func (p *inflights) resendLoop() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-p.done:
+			return
+		case <-p.wake:
+		case <-timer.C:
+		}
+		due, next := p.due(time.Now())
+		p.b.counts.resent.Add(uint64(len(due)))
+		for _, f := range due {
+			p.send(f.pub, f.no, f.place)
+		}
+		select { // failing publishes are checked no more often
+		case <-p.done:
+			return
+		case <-time.After(resendPace):
+		}
+		timer.Reset(next)
+	}
+}
+
+// due returns the publishes to send again, oldest first, and the time until the next
+// ones are due. A check of all costs less than keeping them in order: it happens at
+// most once per resendPace, and never where nothing is in flight.
+func (p *inflights) due(now time.Time) (due []*inflight, next time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	next = time.Hour
-	var oldest [len(p.answers)]*flight
-	for _, f := range p.flights {
+	var oldest [len(p.streams)]*inflight
+	for _, f := range p.of {
 		switch p.late(f, now) {
 		case resendNow:
 			due = append(due, f)
@@ -106,25 +114,19 @@ func (p *publisher) due(now time.Time) (due []*flight, next time.Duration) {
 			due = append(due, f)
 		}
 	}
-	slices.SortFunc(due, func(a, b *flight) int { return int(int64(a.no - b.no)) })
+	slices.SortFunc(due, func(a, b *inflight) int { return int(int64(a.no - b.no)) })
 	for _, f := range due {
-		p.again(f, now)
+		if !f.due.IsZero() { // else the connection was lost
+			p.noteOutage(f, now)
+		}
+		p.last++
+		f.place, f.tried, f.due, f.failed = p.last, now, now.Add(ackWait), false
 		next = min(next, ackWait)
 	}
 	return due, next
 }
 
-// again begins another try of a flight.
-func (p *publisher) again(f *flight, now time.Time) {
-	if !f.due.IsZero() { // else the connection was lost
-		p.outages.failed(f, cmp.Or(f.why, errSilentAck), now)
-	}
-	p.last++
-	f.place, f.tried, f.due, f.failed = p.last, now, now.Add(ackWait), false
-}
-
-// replyTo returns the subject of the answer to a try of a flight.
-func (p *publisher) replyTo(no, place uint64) string {
+func (p *inflights) replyTo(no, place uint64) string {
 	b := append(make([]byte, 0, 64), p.inbox...)
 	b = strconv.AppendUint(b, no, 36)
 	if place != no {
@@ -133,8 +135,7 @@ func (p *publisher) replyTo(no, place uint64) string {
 	return string(b)
 }
 
-// tryOf returns the flight and the place of the try of which an answer is.
-func (p *publisher) tryOf(subject string) (no, place uint64, ok bool) {
+func (p *inflights) tryOf(subject string) (no, place uint64, ok bool) {
 	first, last, again := strings.Cut(subject[len(p.inbox):], "-")
 	no, err := strconv.ParseUint(first, 36, 64)
 	if err != nil || !again {
