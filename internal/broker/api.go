@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -47,7 +48,6 @@ const (
 // AskTimeout is the maximum duration of one try of a request.
 const AskTimeout = 3 * time.Second
 
-// apiError is an error in the answer to an API request or to a publish.
 type apiError struct {
 	Code        int    `json:"code"` // as in HTTP
 	ErrCode     int    `json:"err_code"`
@@ -56,7 +56,6 @@ type apiError struct {
 
 func (e *apiError) Error() string { return fmt.Sprintf("%s (%d)", e.Description, e.ErrCode) }
 
-// uncertain reports whether the same request may succeed later.
 func (e *apiError) uncertain() bool {
 	switch {
 	case e.ErrCode == codeConditionInFlight, e.ErrCode == codeNoPeers:
@@ -75,24 +74,11 @@ func (e *apiError) full() bool {
 	return e.ErrCode == codeStoreFailed && e.Description == "maximum bytes exceeded"
 }
 
-// answer is a value that a reply is unmarshalled into. Every try uses the same
-// value, and a successful reply has no field for an error: so the error of an
-// earlier reply has to be removed first.
-type answer interface {
-	refusal() *apiError
-	forget()
-}
-
 type failure struct {
 	Err *apiError `json:"error"`
 }
 
-func (f *failure) refusal() *apiError { return f.Err }
-
-func (f *failure) forget() { f.Err = nil }
-
 type streamInfo struct {
-	failure
 	Config  jetstream.StreamConfig `json:"config"`
 	Created time.Time              `json:"created"`
 	State   Bounds                 `json:"state"`
@@ -108,7 +94,6 @@ type Bounds struct {
 }
 
 type storedMessage struct {
-	failure
 	Message struct {
 		Subject string    `json:"subject"`
 		Seq     uint64    `json:"seq"`
@@ -120,10 +105,10 @@ type storedMessage struct {
 
 // ask sends an API request, and sends it again after every uncertain outcome, as
 // long as ctx allows. A definitive refusal is an *apiError.
-func (b *Broker) ask(ctx context.Context, subject string, request any, a answer) error {
+func (b *Broker) ask(ctx context.Context, subject string, request, answer any) error {
 	var before error // of the last try
 	for try := 0; ; try++ {
-		err := b.askOnce(ctx, subject, request, a)
+		err := b.askOnce(ctx, subject, request, answer)
 		if err != nil && ctx.Err() != nil && before != nil {
 			return fmt.Errorf("%w; the try before: %w", ctx.Err(), before)
 		}
@@ -153,7 +138,7 @@ func (b *Broker) worthRetry(ctx context.Context, err error) bool {
 
 var errUnreadable = errors.New("unreadable answer")
 
-func (b *Broker) askOnce(ctx context.Context, subject string, request any, a answer) error {
+func (b *Broker) askOnce(ctx context.Context, subject string, request, answer any) error {
 	var body []byte
 	if request != nil {
 		body, _ = json.Marshal(request) // maps and structs of ours: cannot fail
@@ -170,12 +155,14 @@ func (b *Broker) askOnce(ctx context.Context, subject string, request any, a ans
 	if err != nil {
 		return err
 	}
-	a.forget()
-	if err := json.Unmarshal(reply.Data, a); err != nil {
-		return fmt.Errorf("%w on %s: %w", errUnreadable, subject, err)
+	if bytes.Contains(reply.Data, []byte(`"error"`)) {
+		var refused failure
+		if json.Unmarshal(reply.Data, &refused) == nil && refused.Err != nil {
+			return refused.Err
+		}
 	}
-	if refused := a.refusal(); refused != nil {
-		return refused
+	if err := json.Unmarshal(reply.Data, answer); err != nil {
+		return fmt.Errorf("%w on %s: %w", errUnreadable, subject, err)
 	}
 	return nil
 }
@@ -225,26 +212,19 @@ func (b *Broker) MessageAfter(ctx context.Context, stream, filter string, t time
 
 // DeleteMessage deletes the message at a sequence. It is no error if there is none.
 func (b *Broker) DeleteMessage(ctx context.Context, stream string, seq uint64) error {
-	for try := 0; ; try++ {
-		err := b.askOnce(ctx, apiMsgDelete+stream, map[string]any{"seq": seq, "no_erase": true}, &failure{})
-		if err == nil {
-			return nil
-		}
-		// An earlier try may have deleted it.
-		if m, failed := b.MessageAt(ctx, stream, seq); failed == nil && m == nil {
-			return nil
-		}
-		if refused := (*apiError)(nil); errors.As(err, &refused) || !b.worthRetry(ctx, err) || b.Backoff(ctx, try) != nil {
-			return fmt.Errorf("broker: deleting message %d of stream %s: %w", seq, stream, err)
-		}
+	err := b.ask(ctx, apiMsgDelete+stream, map[string]any{"seq": seq, "no_erase": true}, &failure{})
+	if err == nil {
+		return nil
 	}
+	// An earlier try may have deleted it.
+	if m, failed := b.MessageAt(ctx, stream, seq); failed == nil && m == nil {
+		return nil
+	}
+	return fmt.Errorf("broker: deleting message %d of stream %s: %w", seq, stream, err)
 }
 
-// everything returns the filter, or the one that matches all subjects.
 func everything(filter string) string { return cmp.Or(filter, ">") }
 
-// message reads one message from the stream's leader. It returns nil if there is
-// none.
 func (b *Broker) message(ctx context.Context, stream string, which map[string]any) (*Message, error) {
 	var got storedMessage
 	err := b.ask(ctx, apiMsgGet+stream, which, &got)
@@ -267,7 +247,6 @@ func (b *Broker) message(ctx context.Context, stream string, which map[string]an
 func (b *Broker) Subjects(ctx context.Context, stream, filter string, fn func(subject string, n int)) error {
 	for offset := 0; ; {
 		var page struct {
-			failure
 			Total int `json:"total"`
 			State struct {
 				Subjects map[string]int `json:"subjects"`

@@ -9,7 +9,6 @@ import (
 	"streamer/internal/events"
 )
 
-// maxBlob is the maximum size of a blob that is read into memory.
 const maxBlob = 1 << 30
 
 // BlobPubs returns the publishes that store a blob. All of them must be stored
@@ -47,7 +46,6 @@ func (b *Broker) Blob(ctx context.Context, ref events.Ref) ([]byte, error) {
 	return data, nil
 }
 
-// chunk reads a chunk. Its name is its digest.
 func (b *Broker) chunk(ctx context.Context, digest string) ([]byte, error) {
 	// The name becomes part of a subject, so it must be a digest.
 	if raw, err := hex.DecodeString(digest); err != nil || len(raw) != sha256.Size {

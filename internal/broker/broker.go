@@ -59,9 +59,9 @@ var (
 	ErrBackwards = errors.New("broker: checkpoint would move back")
 )
 
-// Options select the server and configure the streams. One of URL and Embed is needed; the
-// zero value of each other option is usable. Where an option is zero, the value that an existing stream has
-// recorded is adopted. Another value is refused with an explanation.
+// Options select the server and configure the streams. One of URL and Embed is needed.
+// If another option is zero, the value that an existing stream has recorded is adopted;
+// a value that differs from it is refused with an explanation.
 type Options struct {
 	URL     string // comma-separated server URLs; "" runs the server of Embed
 	Creds   string // credentials file
@@ -107,7 +107,7 @@ type Broker struct {
 	embedded Embedded // nil where a URL was given
 	nc       *nats.Conn
 	reads    *nats.Conn // for readers: acks must not wait behind their messages
-	pubs     *publisher
+	pubs     *inflights
 	// consumers handles requests of clients that create consumers; nil in tools.
 	consumers       *consumerGate
 	clientConsumers int     // maximum number of consumers of the event stream
@@ -148,7 +148,6 @@ func OpenBare(ctx context.Context, opts Options) (*Broker, error) {
 	return b, nil
 }
 
-// reach starts the embedded server, if it is used, and connects.
 func (b *Broker) reach(ctx context.Context) error {
 	if b.opts.URL == "" {
 		if err := b.embed(); err != nil {
@@ -162,7 +161,7 @@ func (b *Broker) open(ctx context.Context) (err error) {
 	if err := b.reach(ctx); err != nil {
 		return err
 	}
-	if b.pubs, err = newPublisher(b.nc, b.report, &b.counts.resent, &b.down); err != nil {
+	if b.pubs, err = newInflights(b); err != nil {
 		return err
 	}
 	if err := b.makeStreams(ctx); err != nil {
@@ -172,7 +171,7 @@ func (b *Broker) open(ctx context.Context) (err error) {
 		return nil
 	}
 	if b.embedded != nil {
-		if err := errors.Join(b.wasDown(ctx), b.forgetMembers(ctx)); err != nil {
+		if err := errors.Join(b.wasDown(ctx), b.forgetMembers(ctx, rootMembers+">")); err != nil {
 			return err
 		}
 	} else if w := b.Shared(ctx); w != "" {
@@ -241,10 +240,8 @@ func (b *Broker) OwnURL() string {
 	return b.embedded.OwnURL()
 }
 
-// AgentURL returns the URL with the rights of a trusted agent, which publishes
-// inputs in the account of the streams. That is cheaper than from the account of
-// clients. The acknowledgements can reach every subject there, so the URL is a
-// secret. It is "" where the server is not embedded.
+// AgentURL returns the URL with the rights of a trusted agent, a secret too. It is "" if
+// the server is not embedded.
 func (b *Broker) AgentURL() string {
 	if b.embedded == nil {
 		return ""

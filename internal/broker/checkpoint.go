@@ -61,11 +61,9 @@ func parseCheckpoint(m *Message) (c Checkpoint, err error) {
 	return c, nil
 }
 
-// WriteCheckpoint replaces the checkpoint whose revision is rev (0: there is
-// none). It returns ErrConflict where another one is stored, and ErrBackwards
-// where c is before it. It
-// replaces a damaged one too, where rev is the revision that LoadCheckpoint
-// returned with ErrDamaged.
+// WriteCheckpoint replaces the checkpoint whose revision is rev (0: there is none), a
+// damaged one too. It returns ErrConflict if another one is stored, and ErrBackwards if
+// c is before it.
 func (b *Broker) WriteCheckpoint(ctx context.Context, p int, c Checkpoint, rev uint64) (newRev uint64, err error) {
 	data, err := json.Marshal(c)
 	if err != nil {

@@ -15,8 +15,6 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// connect connects to the server, and waits for it as long as ctx allows. It
-// returns at once an error that waiting does not resolve.
 func (b *Broker) connect(ctx context.Context) (err error) {
 	if err := checkURLs(b.opts.URL); err != nil {
 		return err
@@ -24,7 +22,7 @@ func (b *Broker) connect(ctx context.Context) (err error) {
 	b.nc, err = b.dial(ctx,
 		nats.DisconnectErrHandler(b.disconnected),
 		nats.ReconnectHandler(func(*nats.Conn) { b.reconnected() }),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.unreachable(err) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.report(noConnection, "cannot connect to NATS", err) }),
 		nats.LameDuckModeHandler(func(*nats.Conn) { b.Notice("the NATS server is shutting down", nil) }))
 	if err != nil {
 		return err
@@ -34,7 +32,6 @@ func (b *Broker) connect(ctx context.Context) (err error) {
 	return err
 }
 
-// dial makes one connection.
 func (b *Broker) dial(ctx context.Context, more ...nats.Option) (*nats.Conn, error) {
 	target := b.opts.URL
 	options := append(b.natsOptions(), more...)
@@ -56,8 +53,8 @@ func (b *Broker) dial(ctx context.Context, more ...nats.Option) (*nats.Conn, err
 		if b.opts.Existing || !hope {
 			return nil, err
 		}
-		b.unreachable(err)
-		if b.again.pause(ctx, backoff(try)) != nil {
+		b.report(noConnection, "cannot connect to NATS", err)
+		if b.Backoff(ctx, try) != nil {
 			return nil, fmt.Errorf("%w: %w", err, ctx.Err())
 		}
 	}
@@ -115,9 +112,8 @@ func (b *Broker) natsOptions() []nats.Option {
 		// credentials are renewed, and accounts restored.
 		nats.IgnoreAuthErrorAbort(),
 		nats.CustomReconnectDelay(func(tries int) time.Duration { return backoff(tries) + rand.N(100*time.Millisecond) }),
-		// Without a connection a publish fails at once, and the publisher sends it
-		// again. The library would replay it later, when another process may own the
-		// partition.
+		// Without a connection a publish fails, and is sent again. The library would
+		// replay it later, when another process may own the partition.
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(10 * time.Second), // a dead peer is detected in 30 s, not in 6 min
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) { b.asyncError(sub, err) }),
@@ -134,11 +130,6 @@ func (b *Broker) natsOptions() []nats.Option {
 	return options
 }
 
-// unreachable reports why no server can be connected to.
-func (b *Broker) unreachable(err error) {
-	b.report(noConnection, "cannot connect to NATS", err)
-}
-
 // hopeless reports whether another try to connect cannot succeed: the server has
 // another identity than expected or refuses the credentials, or a file cannot be
 // read.
@@ -148,7 +139,6 @@ func hopeless(err error) bool {
 		errors.Is(err, nats.ErrSecureConnWanted) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
-// unauthorised reports whether a server refuses the credentials.
 func unauthorised(err error) bool {
 	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) ||
 		errors.Is(err, nats.ErrAuthRevoked) || errors.Is(err, nats.ErrAccountAuthExpired)
@@ -180,7 +170,6 @@ func (b *Broker) reconnected() {
 	b.subs.lostAll()
 }
 
-// asyncError handles an error that belongs to no request.
 func (b *Broker) asyncError(sub *nats.Subscription, err error) {
 	switch broken := (*net.OpError)(nil); {
 	case errors.As(err, &broken):
@@ -237,7 +226,6 @@ func checkURLs(urls string) error {
 	return nil
 }
 
-// redacted returns a list of URLs without passwords and tokens.
 func redacted(urls string) string {
 	list := strings.Split(urls, ",")
 	for i, s := range list {

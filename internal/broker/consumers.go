@@ -93,8 +93,6 @@ func (g *consumerGate) take(m *nats.Msg) {
 	})
 }
 
-// answer forwards a request to the API and its answer to the client, or refuses the
-// request.
 func (g *consumerGate) answer(m *nats.Msg) {
 	ctx, cancel := context.WithTimeout(context.Background(), AskTimeout)
 	defer cancel()
@@ -114,7 +112,6 @@ func (g *consumerGate) answer(m *nats.Msg) {
 	}
 }
 
-// create returns the API's answer to a request.
 func (g *consumerGate) create(ctx context.Context, m *nats.Msg) ([]byte, error) {
 	var request createConsumer
 	d := json.NewDecoder(bytes.NewReader(m.Data))
@@ -135,8 +132,6 @@ func (g *consumerGate) create(ctx context.Context, m *nats.Msg) ([]byte, error) 
 	return reply.Data, nil
 }
 
-// checkConsumer refuses a consumer that would publish in this account or use more
-// memory than a client needs.
 func checkConsumer(c *consumerConfig) error {
 	switch {
 	case c.DeliverSubject != "" || c.DeliverGroup != "":
@@ -154,7 +149,6 @@ func checkConsumer(c *consumerConfig) error {
 // room refuses a consumer above the limit. An existing consumer may be created again.
 func (g *consumerGate) room(ctx context.Context, request *createConsumer) error {
 	var info struct {
-		failure
 		State struct {
 			Consumers int `json:"consumer_count"`
 		} `json:"state"`

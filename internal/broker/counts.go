@@ -19,7 +19,6 @@ type Counts struct {
 	Restarted    uint64 // restarts of the embedded server after a write error
 }
 
-// counts are Counts that grow, from any goroutine.
 type counts struct {
 	disconnected, reconnected, resent, retried, remade, slow, foreign, denied atomic.Uint64
 }

@@ -93,7 +93,6 @@ func (b *Broker) StreamReports(ctx context.Context) (list []StreamReport, err er
 // may store; 0 for no limit.
 func (b *Broker) Storage(ctx context.Context) (used, most int64, err error) {
 	var info struct {
-		failure
 		Used   int64 `json:"storage"`
 		Limits struct {
 			Most int64 `json:"max_storage"`

@@ -29,7 +29,6 @@ const (
 	noAck         = "no acknowledgement"
 )
 
-// connectionLost notes that the connection is lost and that a notice says so.
 func (l *noticeLimit) connectionLost(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,7 +36,6 @@ func (l *noticeLimit) connectionLost(now time.Time) {
 	l.noticed = map[string]time.Time{noConnection: now}
 }
 
-// connected notes that there is a connection.
 func (l *noticeLimit) connected() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -84,7 +84,7 @@ func (l *lines) all() []string {
 func tries(b *Broker) (most int) {
 	b.pubs.mu.Lock()
 	defer b.pubs.mu.Unlock()
-	for _, f := range b.pubs.flights {
+	for _, f := range b.pubs.of {
 		most = max(most, f.try)
 	}
 	return most

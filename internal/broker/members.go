@@ -20,19 +20,14 @@ func (b *Broker) Beat(ctx context.Context, id string, ttl time.Duration) error {
 // Leave deletes a worker's heartbeat, so that the others need not wait until it
 // expires.
 func (b *Broker) Leave(ctx context.Context, id string) error {
-	var done failure
-	if err := b.ask(ctx, apiPurge+streamMembers, map[string]any{"filter": rootMembers + id}, &done); err != nil {
-		return fmt.Errorf("broker: leaving: %w", err)
-	}
-	return nil
+	return b.forgetMembers(ctx, rootMembers+id)
 }
 
-// forgetMembers deletes the heartbeats of workers of an embedded server that was
-// killed: no other process is connected to the one that starts.
-func (b *Broker) forgetMembers(ctx context.Context) error {
-	var done failure
-	if err := b.ask(ctx, apiPurge+streamMembers, nil, &done); err != nil {
-		return fmt.Errorf("broker: deleting the heartbeats of earlier workers: %w", err)
+// forgetMembers deletes the heartbeats on a filter. When an embedded server starts, it
+// deletes those of the workers before: no other process is connected to it.
+func (b *Broker) forgetMembers(ctx context.Context, filter string) error {
+	if err := b.ask(ctx, apiPurge+streamMembers, map[string]any{"filter": filter}, &failure{}); err != nil {
+		return fmt.Errorf("broker: deleting heartbeats: %w", err)
 	}
 	return nil
 }
@@ -42,7 +37,6 @@ func (b *Broker) forgetMembers(ctx context.Context) error {
 // the server. A wrong answer costs time, never correctness.
 func (b *Broker) Members(ctx context.Context) ([]string, error) {
 	var info struct {
-		failure
 		State struct {
 			Subjects map[string]uint64 `json:"subjects"`
 		} `json:"state"`

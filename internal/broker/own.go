@@ -17,8 +17,6 @@ const (
 	ownHeartbeat  = headerTTL
 )
 
-// own reports whether a message on an internal subject has the header that
-// streamer writes there.
 func own(h nats.Header, header string) bool { return len(h[header]) > 0 }
 
 // OwnInput reports whether streamer wrote an input of a kind that only streamer
@@ -39,8 +37,6 @@ func (b *Broker) ignored(kind, subject string, seq uint64) {
 		fmt.Errorf("message %d on %s: another client can publish in streamer's NATS account", seq, subject))
 }
 
-// damaged counts a message in place of one that is needed, and returns the error
-// that names it.
 func (b *Broker) damaged(what, subject string, seq uint64, why any) error {
 	b.counts.foreign.Add(1)
 	return fmt.Errorf("%w: %s: message %d on %s: %v", ErrDamaged, what, seq, subject, why)

@@ -24,7 +24,6 @@ const (
 	readExpiry    = 30 * time.Second // of one pull request
 )
 
-// errAgain ends a consumer that is replaced by another from the same position.
 var errAgain = errors.New("broker: consumer lost")
 
 // ErrStop is what the functions of a Reading return to end a read that was
@@ -88,7 +87,6 @@ func (b *Broker) Read(ctx context.Context, r Reading, next uint64) error {
 	}
 }
 
-// readOnce reads with one consumer, until that is lost.
 func (b *Broker) readOnce(ctx context.Context, r Reading, next *uint64) error {
 	r.Credit, r.Bytes = cmp.Or(r.Credit, ReadCredit), cmp.Or(r.Bytes, readBytes)
 	again := b.again.next() // before the consumer is created, or a reconnection could be missed
@@ -114,7 +112,6 @@ func (b *Broker) readOnce(ctx context.Context, r Reading, next *uint64) error {
 	return p.run(ctx, again)
 }
 
-// closedOr returns the error that ends a reader for good, or errAgain.
 func (b *Broker) closedOr(ctx context.Context, err error) error {
 	switch refused := (*apiError)(nil); {
 	case ctx.Err() != nil:
@@ -127,7 +124,6 @@ func (b *Broker) closedOr(ctx context.Context, err error) error {
 	return errAgain
 }
 
-// pull is one consumer and its requests.
 type pull struct {
 	b      *Broker
 	r      Reading
@@ -143,7 +139,6 @@ type pull struct {
 	batch []Message
 }
 
-// create creates the consumer and returns the number of messages waiting for it.
 func (p *pull) create(ctx context.Context) (pending uint64, err error) {
 	config := jetstream.ConsumerConfig{
 		Name:          p.name,
@@ -166,7 +161,6 @@ func (p *pull) create(ctx context.Context) (pending uint64, err error) {
 		subject += "." + p.r.Filter
 	}
 	var info struct {
-		failure
 		Pending uint64 `json:"num_pending"`
 	}
 	err = p.b.ask(ctx, subject, map[string]any{"stream_name": p.r.Stream, "config": config}, &info)
@@ -236,7 +230,6 @@ func (p *pull) run(ctx context.Context, again <-chan struct{}) error {
 	}
 }
 
-// take reads m and the messages that have arrived after it, and delivers them.
 func (p *pull) take(m *nats.Msg) error {
 	p.batch = p.batch[:0]
 	var pending uint64
@@ -262,7 +255,6 @@ func (p *pull) take(m *nats.Msg) error {
 	return broken
 }
 
-// one reads a message or a status message.
 func (p *pull) one(m *nats.Msg, pending *uint64) error {
 	pos, ok := parseAck(m.Reply)
 	if !ok {
@@ -301,7 +293,6 @@ func (p *pull) status(m *nats.Msg) error {
 // message is larger than the remaining bytes of the request.
 const tooLarge = "Message Size Exceeds MaxBytes"
 
-// ackPosition is the content of the reply subject of a delivered message.
 type ackPosition struct {
 	seq     uint64 // in the stream
 	count   uint64 // in the consumer

@@ -69,7 +69,6 @@ func Each(fn func(Message) error) func(batch []Message) error {
 	}
 }
 
-// end detects the end of a stream that is being read.
 type end struct {
 	b     *Broker
 	r     Reading
@@ -116,7 +115,6 @@ func (e *end) reached(ctx context.Context) error {
 	return nil
 }
 
-// after returns the next message to read, nil if there is none.
 func (e *end) after(ctx context.Context) (*Message, error) {
 	if e.next > 0 {
 		return e.b.NextMessage(ctx, e.r.Stream, e.r.Filter, e.next)

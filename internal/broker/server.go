@@ -21,7 +21,6 @@ type Embedded interface {
 	Close() error
 }
 
-// embed starts the embedded server.
 func (b *Broker) embed() error {
 	if b.opts.Embed == nil {
 		return errors.New("broker: there is neither the URL of a server nor an embedded one")
@@ -34,7 +33,6 @@ func (b *Broker) embed() error {
 	return nil
 }
 
-// errDamagedEnd reports that the last event of a session cannot be read.
 var errDamagedEnd = errors.New("broker: damaged on the disk")
 
 // DamagedEnd returns the error for a session whose last event in a stream cannot

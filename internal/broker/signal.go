@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// signal wakes any number of goroutines that wait for an occurrence.
 type signal struct {
 	mu sync.Mutex
 	ch chan struct{}
@@ -14,31 +13,17 @@ type signal struct {
 
 func newSignal() *signal { return &signal{ch: make(chan struct{})} }
 
-// next returns a channel that is closed when the signal fires next.
 func (s *signal) next() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ch
 }
 
-// fire wakes the goroutines that wait.
 func (s *signal) fire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.ch)
 	s.ch = make(chan struct{})
-}
-
-// pause waits for d, or less if ctx ends or the signal fires.
-func (s *signal) pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-s.next():
-	case <-ctx.Done():
-	}
-	return ctx.Err()
 }
 
 // backoff returns the pause before retry n, counted from 0.
@@ -48,7 +33,39 @@ func backoff(n int) time.Duration {
 
 // Pause waits for d, or less if ctx ends or a connection comes back. It returns
 // ctx's error.
-func (b *Broker) Pause(ctx context.Context, d time.Duration) error { return b.again.pause(ctx, d) }
+func (b *Broker) Pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-b.again.next():
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
 
 // Backoff pauses before retry n, counted from 0.
 func (b *Broker) Backoff(ctx context.Context, n int) error { return b.Pause(ctx, backoff(n)) }
+
+// How long an answer that reports a loss is asked for again. A server that was
+// cut off from the others answers for some seconds as if it still led them.
+const (
+	staleTime  = 5 * time.Second
+	staleEvery = 250 * time.Millisecond
+)
+
+// Confirm asks until the answer is good, or staleTime is over: then the bad one
+// holds. A stream without replicas has no outdated leader.
+func Confirm(ctx context.Context, replicated bool, ask func() (good bool, err error)) error {
+	for end := time.Now().Add(staleTime); ; {
+		good, err := ask()
+		if err != nil || good || !replicated || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(staleEvery):
+		}
+	}
+}

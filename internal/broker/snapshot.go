@@ -18,7 +18,6 @@ import (
 // SnapshotHeader begins the names of the headers of snapshots that callers set.
 const SnapshotHeader = "Streamer-Snapshot-"
 
-// snapshotRef is the header of a snapshot whose data is a reference to a blob.
 const snapshotRef = "Streamer-Blob"
 
 // Snapshot is the stored state of a session.
@@ -64,7 +63,6 @@ func (b *Broker) snapshot(ctx context.Context, m *Message) (Snapshot, error) {
 	return s, nil
 }
 
-// snapshotData returns the data of a stored snapshot, which may be in blobs.
 func (b *Broker) snapshotData(ctx context.Context, m *Message) ([]byte, error) {
 	if m.Header.Get(snapshotRef) == "" {
 		return m.Data, nil
@@ -76,7 +74,6 @@ func (b *Broker) snapshotData(ctx context.Context, m *Message) ([]byte, error) {
 	return b.Blob(ctx, ref)
 }
 
-// tokenOf returns the token at the end of a snapshot's subject.
 func tokenOf(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
 // AllSnapshots reads the snapshots of all partitions with one consumer. wrong is
@@ -168,7 +165,6 @@ func (b *Broker) ListSnapshots(ctx context.Context, p int, fn func(token string,
 	return false, nil
 }
 
-// listSnapshot calls fn with the headers of a stored message, if it is a snapshot.
 func (b *Broker) listSnapshot(m *Message, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error {
 	token := tokenOf(m.Subject)
 	if deleted(m.Header) || !Answerable(token) {
@@ -186,7 +182,6 @@ func snapshotSubject(p int, token string) string {
 	return rootSnapshots + strconv.Itoa(p) + "." + token
 }
 
-// snapshotHeaders returns the headers that were passed to SnapshotPub.
 func snapshotHeaders(h nats.Header) map[string]string {
 	own := map[string]string{}
 	for k, v := range h {
@@ -197,7 +192,6 @@ func snapshotHeaders(h nats.Header) map[string]string {
 	return own
 }
 
-// deleted reports whether a message of a KV bucket represents a deleted key.
 func deleted(h nats.Header) bool {
 	return h.Get("KV-Operation") != "" || h.Get("Nats-Marker-Reason") != ""
 }

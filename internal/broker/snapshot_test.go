@@ -67,7 +67,7 @@ func TestSnapshotExpires(t *testing.T) {
 		if !ok {
 			break
 		}
-		if err := b.again.pause(ctx, 50*time.Millisecond); err != nil {
+		if err := b.Pause(ctx, 50*time.Millisecond); err != nil {
 			t.Fatal("the state never expires")
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The streams.
 const (
 	StreamInputs      = "LLM"
 	StreamEvents      = "TOOLCALLS"
@@ -55,14 +54,11 @@ const (
 
 const leastPayload = 1 << 20
 
-// Storages.
 const (
 	storageFile   = "file"
 	storageMemory = "memory"
 )
 
-// makeStreams creates the streams that are missing and refuses, with an explanation,
-// those with another configuration.
 func (b *Broker) makeStreams(ctx context.Context) error {
 	if err := b.checkServer(ctx); err != nil {
 		return err
@@ -73,7 +69,7 @@ func (b *Broker) makeStreams(ctx context.Context) error {
 			return err
 		}
 		b.opts = given // another process created the stream since: now it is adopted
-		if err := b.again.pause(ctx, backoff(try)); err != nil {
+		if err := b.Backoff(ctx, try); err != nil {
 			return err
 		}
 	}
@@ -131,7 +127,6 @@ func (b *Broker) checkServer(ctx context.Context) error {
 	return nil
 }
 
-// checkVersion refuses servers that lack a required feature.
 func checkVersion(version string) error {
 	var major, minor int
 	lacks := "its features are not known"
@@ -148,7 +143,6 @@ func checkVersion(version string) error {
 	return fmt.Errorf("broker: NATS server %q is too old: %s; 2.14 or later is needed", version, lacks)
 }
 
-// makeInputs creates the input stream, or adopts its number of partitions.
 func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 	info, err := b.stream(ctx, StreamInputs)
 	if err != nil {
@@ -228,7 +222,6 @@ func (b *Broker) refuseOrphans(ctx context.Context) error {
 	return fmt.Errorf("broker: stream %s is missing in %s, but stream %s exists, whose event ids refer to its inputs: %s", StreamInputs, where, StreamEvents, restoreInputs)
 }
 
-// restoreInputs is the advice where the input stream is not that of the events.
 const restoreInputs = "restore stream " + StreamInputs + " with its meta.inf and meta.sum from a backup, or delete all streams of streamer to begin anew"
 
 // makeEvents creates the event stream. It belongs to one input stream, whose
@@ -321,7 +314,6 @@ func (b *Broker) adoptStorage(info *streamInfo) error {
 	return nil
 }
 
-// config returns the common configuration of all streams.
 func (b *Broker) config(name string, age time.Duration, subjects ...string) jetstream.StreamConfig {
 	storage := jetstream.FileStorage
 	if b.opts.Storage == storageMemory {
@@ -334,7 +326,6 @@ func (b *Broker) config(name string, age time.Duration, subjects ...string) jets
 	}
 }
 
-// bucket returns the configuration of a KV bucket.
 func (b *Broker) bucket(name, subjects string) jetstream.StreamConfig {
 	c := b.config(name, 0, subjects)
 	c.MaxMsgsPerSubject = 1
@@ -345,7 +336,6 @@ func (b *Broker) bucket(name, subjects string) jetstream.StreamConfig {
 	return c
 }
 
-// stream returns the information about a stream, nil if there is none.
 func (b *Broker) stream(ctx context.Context, name string) (*streamInfo, error) {
 	var info streamInfo
 	err, refused := b.ask(ctx, apiStreamInfo+name, nil, &info), (*apiError)(nil)
@@ -389,8 +379,6 @@ func (b *Broker) createOrCheck(ctx context.Context, info *streamInfo, want jetst
 	return info, nil
 }
 
-// differences returns a text for each setting in which a stream differs from its
-// required configuration.
 func (b *Broker) differences(got, want jetstream.StreamConfig, age time.Duration) (wrong []string) {
 	check := func(what string, got, want any) {
 		if got != want {
@@ -422,7 +410,6 @@ func (b *Broker) differences(got, want jetstream.StreamConfig, age time.Duration
 	return wrong
 }
 
-// transform returns a subject transform as text.
 func transform(t *jetstream.SubjectTransformConfig) string {
 	if t == nil {
 		return "none"
@@ -430,13 +417,13 @@ func transform(t *jetstream.SubjectTransformConfig) string {
 	return t.Source + " to " + t.Destination
 }
 
-// republish returns a republish rule as text.
 func republish(r *jetstream.RePublish) string {
-	switch {
-	case r == nil:
+	if r == nil {
 		return "none"
-	case r.HeadersOnly:
-		return r.Source + " to " + r.Destination + " without bodies"
 	}
-	return r.Source + " to " + r.Destination
+	text := r.Source + " to " + r.Destination
+	if r.HeadersOnly {
+		text += " without bodies"
+	}
+	return text
 }

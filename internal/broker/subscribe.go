@@ -16,7 +16,6 @@ type Subscription struct {
 	lost func()
 }
 
-// subscriptions are those that are open.
 type subscriptions struct {
 	mu   sync.Mutex
 	open map[*nats.Subscription]*Subscription
@@ -49,7 +48,6 @@ func (s *Subscription) Close() {
 	_ = s.sub.Unsubscribe() // fails where the connection is closed, which ends it too
 }
 
-// lost reports that the library dropped messages of a subscription.
 func (ss *subscriptions) lost(sub *nats.Subscription) {
 	ss.mu.Lock()
 	s := ss.open[sub]
@@ -59,7 +57,6 @@ func (ss *subscriptions) lost(sub *nats.Subscription) {
 	}
 }
 
-// lostAll reports that every subscription may have missed messages.
 func (ss *subscriptions) lostAll() {
 	ss.mu.Lock()
 	open := make([]*Subscription, 0, len(ss.open))

@@ -21,7 +21,7 @@ func eventually(t *testing.T, b *Broker, what string, ok func() bool) {
 		if time.Now().After(by) {
 			t.Fatalf("%s: never; counts %+v", what, b.Counts())
 		}
-		_ = b.again.pause(context.Background(), 5*time.Millisecond)
+		_ = b.Pause(context.Background(), 5*time.Millisecond)
 	}
 }
 

@@ -17,7 +17,6 @@ const (
 	localUser = "local"
 )
 
-// accountOwn is the account of the streams.
 const accountOwn = "STREAMER"
 
 // accounts is the configuration of both accounts, without their users. The limit of
@@ -35,7 +34,6 @@ const accounts = `accounts {
   }
 }`
 
-// isolate configures the accounts of a server.
 func (s *Server) isolate(o *server.Options) error {
 	own, clients := denying(ownUser, s.own, "toolcalls.>")+"\n"+agent(s.agent), denying(localUser, "", "toolcalls.>")
 	if err := o.ProcessConfigString(fmt.Sprintf(accounts, own, deploy.Exports, clients, deploy.Imports)); err != nil {
@@ -45,7 +43,6 @@ func (s *Server) isolate(o *server.Options) error {
 	return nil
 }
 
-// denying returns a user that may not publish on a subject.
 func denying(name, password, subject string) string {
 	return fmt.Sprintf("{user: %s, password: %s, permissions: {publish: {deny: [%s]}}}", name, strconv.Quote(password), strconv.Quote(subject))
 }

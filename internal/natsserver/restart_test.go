@@ -45,7 +45,7 @@ func TestServerIsReplaced(t *testing.T) {
 
 // Errors of a server that has ended are not those of its successor.
 func TestWriteErrorOfAnEndedServer(t *testing.T) {
-	r := newRestarter(t.TempDir(), "", ignore)
+	r := &Server{dir: t.TempDir(), notice: ignore, wake: make(chan struct{}, 1)}
 	late := r.onWriteError()
 	r.stop()
 	late(errors.New("late"))

@@ -23,21 +23,21 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// startTimeout is how long the embedded server may take to recover its streams.
 const startTimeout = 2 * time.Minute
 
 // Config is the configuration of a Server. The zero value of each field but DataDir is
 // usable.
 type Config struct {
 	DataDir string // one process at a time
-	// Listen is the loopback address on which the server listens after Admit. If the port is in use at the start, another free one is chosen, which
-	// Server.URL returns. If "", only this process can connect.
+	// Listen is the loopback address on which the server listens after Admit, with another
+	// port if that one is in use at the start. If "", only this process can connect.
 	Listen string
 	// OwnPassword and AgentPassword are the passwords of the users for streamer itself and
 	// for trusted agents; if "", new ones are generated.
@@ -49,10 +49,25 @@ type Config struct {
 // Server is a NATS server in this process, and the lock on its directory. Its methods
 // may be called from any goroutine.
 type Server struct {
-	*restarter
-	lock  *flock.Flock
-	own   string // password of ownUser
-	agent string // password of agentUser
+	dir     string
+	lock    *flock.Flock
+	address string       // the servers listen there one after the other; "" if they do not
+	own     string       // password of ownUser
+	agent   string       // password of agentUser
+	launch  func() error // starts a server on dir and sets running
+	notice  func(msg string, err error)
+
+	running  atomic.Pointer[server.Server] // nil while none runs
+	limit    atomic.Int64                  // JetStreamMaxStore of the last server
+	restarts atomic.Uint64
+	wake     chan struct{} // the server reported a failure or its limit
+	done     chan struct{} // closed when restarts end
+	watching sync.WaitGroup
+
+	mu      sync.Mutex
+	broken  error // why the server stores nothing, or why none runs; nil if neither
+	ended   int   // servers that have ended
+	damaged bool  // a message was damaged on the disk
 
 	admission sync.Mutex // guards the fields below, and the start and end of servers
 	reserved  reservation
@@ -84,11 +99,11 @@ func Start(c Config, notice func(msg string, err error)) (*Server, error) {
 		address = net.JoinHostPort(host, strconv.Itoa(port))
 	}
 	s := &Server{
-		restarter: newRestarter(c.DataDir, address, notice), lock: lock,
+		dir: c.DataDir, lock: lock, address: address, notice: notice, reserved: reserved,
 		own: cmp.Or(c.OwnPassword, rand.Text()), agent: cmp.Or(c.AgentPassword, rand.Text()),
-		reserved: reserved,
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	s.launch = func() error { return s.prepare(c, host, port, notice) }
+	s.launch = func() error { return s.prepare(serverOptions(c, host, port)) }
 	if err := s.launch(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -98,10 +113,9 @@ func Start(c Config, notice func(msg string, err error)) (*Server, error) {
 
 // prepare starts a server with its accounts. The previous one must have ended. Clients
 // are admitted if they were before.
-func (s *Server) prepare(c Config, host string, port int, notice func(string, error)) error {
+func (s *Server) prepare(o *server.Options) error {
 	s.admission.Lock()
 	defer s.admission.Unlock()
-	o := serverOptions(c, host, port)
 	o.DontListen = true
 	if err := s.isolate(o); err != nil {
 		return err
@@ -112,18 +126,18 @@ func (s *Server) prepare(c Config, host string, port int, notice func(string, er
 	if err := s.removeUnreadable(o.StoreDir); err != nil {
 		return err
 	}
-	if err := s.start(o, notice); err != nil || !s.admitted {
+	if err := s.start(o); err != nil || !s.admitted {
 		return err
 	}
 	return s.listen()
 }
 
-func (s *Server) start(o *server.Options, notice func(string, error)) error {
+func (s *Server) start(o *server.Options) error {
 	next, err := server.NewServer(o)
 	if err != nil {
 		return fmt.Errorf("natsserver: embedded server: %w", err)
 	}
-	log := &serverLog{notice: notice, broken: s.onWriteError(), limited: s.limitReached}
+	log := &serverLog{notice: s.notice, broken: s.onWriteError(), limited: s.poke}
 	next.SetLoggerV2(log, false, false, false)
 	next.Start()
 	// ReadyForConnections does not report whether JetStream has started.
@@ -155,8 +169,6 @@ func (s *Server) OwnURL() string { return s.url(ownUser, s.own) }
 // acknowledgements can reach every subject there, so the URL is a secret.
 func (s *Server) AgentURL() string { return s.url(agentUser, s.agent) }
 
-// url returns the address with a user's credentials, if any, or "" where only
-// this process can connect.
 func (s *Server) url(user, password string) string {
 	if s.address == "" {
 		return ""
@@ -186,7 +198,6 @@ func (s *Server) Admit() error {
 	return s.listen()
 }
 
-// listen starts to listen for clients with the running server.
 func (s *Server) listen() error {
 	running := s.running.Load()
 	s.reserved.release()
@@ -270,7 +281,8 @@ func shareOf(used, free int64) int64 {
 
 // Close stops the server and releases the lock on its directory. It is called once.
 func (s *Server) Close() error {
-	s.endRestarts()
+	close(s.done)
+	s.watching.Wait() // for a restart in progress
 	s.admission.Lock()
 	defer s.admission.Unlock()
 	s.closed = true

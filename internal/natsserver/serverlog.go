@@ -26,7 +26,6 @@ const (
 	textNotStored  = "failed to store a msg" // once for each message
 )
 
-// watch calls broken and limited where a line reports a write error or the limit.
 func (l *serverLog) watch(format string, v []any) {
 	text := fmt.Sprintf(format, v...)
 	switch {
@@ -37,7 +36,6 @@ func (l *serverLog) watch(format string, v []any) {
 	}
 }
 
-// cause returns the error among the values of a line, or all of the line.
 func cause(text string, v []any) error {
 	for _, x := range v {
 		if err, ok := x.(error); ok {
@@ -51,7 +49,6 @@ func cause(text string, v []any) error {
 // embedded server are not in a configuration file.
 const expected = "Plaintext passwords detected"
 
-// pass passes on a line.
 func (l *serverLog) pass(format string, v []any) {
 	text := fmt.Sprintf(format, v...)
 	if strings.HasPrefix(text, expected) || strings.Contains(text, textNotStored) {
@@ -63,7 +60,6 @@ func (l *serverLog) pass(format string, v []any) {
 	l.notice("embedded NATS server", errors.New(text))
 }
 
-// last returns the last line that was passed on.
 func (l *serverLog) last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

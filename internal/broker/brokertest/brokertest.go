@@ -73,7 +73,6 @@ func JetStream(t testing.TB, url string) jetstream.JetStream {
 	return js
 }
 
-// connect returns a connection that ends with the test.
 func connect(t testing.TB, url string) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(url)

@@ -72,7 +72,6 @@ func (c Cluster) Leader(t testing.TB, b *broker.Broker, stream string) *Server {
 	return nil
 }
 
-// freePorts returns n ports that are free.
 func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int

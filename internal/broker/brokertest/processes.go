@@ -18,8 +18,6 @@ type Processes struct {
 	Of  []*os.Process
 }
 
-// serverEnv names the environment variable that makes Main run a server, with the name
-// of its configuration file.
 const serverEnv = "BROKERTEST_SERVER"
 
 // NewProcesses starts a cluster and stops it at the end of the test. The test's package
@@ -54,7 +52,6 @@ func NewProcesses(t testing.TB) Processes {
 	return p
 }
 
-// serve runs the server of a configuration file until the process is killed.
 func serve(file string) error {
 	o, err := server.ProcessConfigFile(file)
 	if err != nil {

@@ -27,7 +27,6 @@ func NewServer(t testing.TB) *Server {
 	return s
 }
 
-// options returns the options of a server on a port.
 func options(t testing.TB, port int) *server.Options {
 	return &server.Options{
 		ServerName: "test", Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true, MaxPayload: 1 << 20,
@@ -57,7 +56,6 @@ func (s *Server) Stop() {
 // URL returns the address that clients connect to.
 func (s *Server) URL() string { return "nats://127.0.0.1:" + strconv.Itoa(s.Options.Port) }
 
-// errorOf reports whether an answer of the JetStream API is an error.
 func errorOf(answer []byte) bool {
 	var a struct {
 		Error *struct{} `json:"error"`

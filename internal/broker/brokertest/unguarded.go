@@ -43,7 +43,6 @@ func (u Unguarded) PublishWait(ctx context.Context, p *broker.Pub) broker.Ack {
 	}
 }
 
-// last returns the sequence of the last message that p's condition is about.
 func (u Unguarded) last(ctx context.Context, p *broker.Pub) (uint64, error) {
 	stream, subject := broker.StreamEvents, p.Header.Get(broker.HeaderPrevOf)
 	if subject == "" { // a key of a bucket: $KV.<bucket>.<key>

@@ -55,14 +55,12 @@ type Entry struct {
 	linked bool // Prev is known
 }
 
-// filterOf returns the filter over all events of a session.
 func filterOf(token string) string { return string(appendFilter(nil, token)) }
 
 func appendFilter(dst []byte, token string) []byte {
 	return append(append(append(dst, "toolcalls."...), token...), ".>"...)
 }
 
-// sessionOf returns the token in toolcalls.<token>.….
 func sessionOf(subject string) string {
 	_, rest, _ := strings.Cut(subject, ".")
 	token, _, _ := strings.Cut(rest, ".")
@@ -104,7 +102,6 @@ func (l *Log) EventPub(token string, e *events.Event, body []byte, trace map[str
 	return &p.Pub
 }
 
-// maxHeaders is the number of headers that an event has at most.
 const maxHeaders = 6
 
 // eventPub is the publish of an event with the values of its headers, in one piece of
@@ -114,14 +111,12 @@ type eventPub struct {
 	values [maxHeaders]string
 }
 
-// set sets a header that the event does not have yet.
 func (p *eventPub) set(name, value string) {
 	i := len(p.Header)
 	p.values[i] = value
 	p.Header[name] = p.values[i : i+1 : i+1]
 }
 
-// entryOf parses the subject and headers of a message of the event log.
 func entryOf(m *broker.Message) Entry {
 	e := Entry{Subject: m.Subject, Record: events.Record{
 		Seq: m.Seq, At: m.At, Token: sessionOf(m.Subject), Call: m.Header.Get(events.HeaderCall), Data: m.Data,
@@ -173,7 +168,6 @@ func (l *Log) Events(ctx context.Context, token string, after uint64, fn func(ev
 	return l.Entries(ctx, token, after, genuine(fn))
 }
 
-// genuine returns a function that calls fn with the events among entries.
 func genuine(fn func(events.Record) error) func(Entry) error {
 	return func(e Entry) error {
 		if e.Forged != "" {
@@ -206,7 +200,6 @@ func (l *Log) LastOf(ctx context.Context, token string, typ events.Type) (last e
 	return last, err
 }
 
-// typeFilter returns the filter over the events of one type of a session.
 func typeFilter(token string, typ events.Type) string {
 	return "toolcalls." + token + ".event." + string(typ)
 }
@@ -248,7 +241,6 @@ const (
 	tailRead   = 256 << 10
 )
 
-// readingOf returns the reading of the events of a session, or of all.
 func readingOf(token string) broker.Reading {
 	r := broker.Reading{Stream: broker.StreamEvents, Credit: tailCredit}
 	if token != "" {

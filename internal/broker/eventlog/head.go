@@ -2,6 +2,8 @@ package eventlog
 
 import (
 	"context"
+	"maps"
+	"time"
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
@@ -60,4 +62,118 @@ func (l *Log) lastGenuine(ctx context.Context, token string, seq uint64) (last e
 		return nil
 	})
 	return last, reached, err
+}
+
+// FirstEvent reads the oldest event of a session that is in the log, zero if
+// there is none. Its Prev is not 0 where it was not the session's first.
+func (l *Log) FirstEvent(ctx context.Context, token string) (events.Record, error) {
+	for seq, forged := uint64(1), uint64(0); ; {
+		m, err := l.b.NextMessage(ctx, broker.StreamEvents, filterOf(token), seq)
+		if err != nil || m == nil {
+			return events.Record{}, err
+		}
+		if e := entryOf(m); e.Forged == "" {
+			if e.Prev == forged {
+				e.Prev = 0
+			}
+			return e.Record, nil
+		}
+		seq, forged = m.Seq+1, m.Seq
+	}
+}
+
+// Recent is what the events of a partition show that were stored since a time.
+type Recent struct {
+	Top  events.Record        // the event with the highest id, with its body
+	Last map[string]events.ID // by session: its highest id
+}
+
+// RecentEvents reads the events stored since t, all if t is zero, and returns what they
+// show of each partition. An event can be stored long after its input. It skips synthetic
+// messages, which have no time.
+func (l *Log) RecentEvents(ctx context.Context, t time.Time) (map[int]Recent, error) {
+	recent := map[int]Recent{}
+	err := l.since(ctx, t, func(e events.Record) {
+		if e.Type == events.Synthetic {
+			return
+		}
+		p := l.b.Partition(e.Token)
+		of := recent[p]
+		if of.Last == nil {
+			of.Last = map[string]events.ID{}
+		}
+		if e.ID.After(of.Last[e.Token]) {
+			of.Last[e.Token] = e.ID
+		}
+		if e.ID.After(of.Top.ID) {
+			of.Top = e
+		}
+		recent[p] = of
+	})
+	if err != nil {
+		return recent, err
+	}
+	for p, of := range recent {
+		m, err := l.b.MessageAt(ctx, broker.StreamEvents, of.Top.Seq)
+		if err != nil {
+			return recent, err
+		}
+		if m != nil {
+			of.Top = entryOf(m).Record
+			recent[p] = of
+		}
+	}
+	return recent, nil
+}
+
+func (l *Log) since(ctx context.Context, t time.Time, fn func(events.Record)) error {
+	r := broker.Reading{Stream: broker.StreamEvents, HeadersOnly: true, Since: t}
+	next := uint64(0) // Since is where to start
+	if t.IsZero() {
+		next = 1
+	}
+	return l.b.ReadToEnd(ctx, r, next, broker.Each(func(m broker.Message) error {
+		if e := entryOf(&m); e.Forged == "" {
+			fn(e.Record)
+		}
+		return nil
+	}))
+}
+
+// Opened is the number of items of a session that have begun and not ended.
+type Opened struct{ Calls, Runs int }
+
+// OpenEvents returns how many calls and runs of each session have begun and not
+// ended, by the subjects of the event log. It leaves out sessions with none.
+func (l *Log) OpenEvents(ctx context.Context) (map[string]Opened, error) {
+	calls, err := l.openOf(ctx, events.ToolCallStart, events.ToolCallResult)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := l.openOf(ctx, events.RunStarted, events.RunFinished)
+	if err != nil {
+		return nil, err
+	}
+	open := make(map[string]Opened, len(runs))
+	for token, n := range runs {
+		open[token] = Opened{Runs: n}
+	}
+	for token, n := range calls {
+		open[token] = Opened{Calls: n, Runs: runs[token]}
+	}
+	return open, nil
+}
+
+func (l *Log) openOf(ctx context.Context, begin, end events.Type) (map[string]int, error) {
+	open := map[string]int{}
+	for of, sign := range map[events.Type]int{begin: 1, end: -1} {
+		err := l.b.Subjects(ctx, broker.StreamEvents, "toolcalls.*.event."+string(of), func(subject string, n int) {
+			open[sessionOf(subject)] += sign * n
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	maps.DeleteFunc(open, func(_ string, n int) bool { return n <= 0 })
+	return open, nil
 }

@@ -16,7 +16,6 @@ type Selection struct {
 	Match  func(token string) bool // if not nil, all sessions for which it returns true, and Tokens is ignored
 }
 
-// has reports whether a session is selected.
 func (s *Selection) has(token string) bool {
 	if s.Match != nil {
 		return s.Match(token)
@@ -50,8 +49,6 @@ func (t *tail) catchUpMany(ctx context.Context, live bool) error {
 	return err
 }
 
-// headOf returns the sequence of the last message of a filter, 0 if there is none,
-// from the stream's leader.
 func (l *Log) headOf(ctx context.Context, filter string) (uint64, error) {
 	m, err := l.b.LastMessage(ctx, broker.StreamEvents, filter)
 	if err != nil || m == nil {
@@ -60,7 +57,6 @@ func (l *Log) headOf(ctx context.Context, filter string) (uint64, error) {
 	return m.Seq, nil
 }
 
-// readMatching reads the log up to sequence end and passes on the events that match.
 func (t *tail) readMatching(ctx context.Context, end uint64, live bool) error {
 	r := broker.Reading{Stream: broker.StreamEvents, Credit: tailCredit, Bytes: tailRead}
 	for e, err := range t.l.upTo(ctx, r, t.last, end) {
@@ -77,7 +73,6 @@ func (t *tail) readMatching(ctx context.Context, end uint64, live bool) error {
 	return nil
 }
 
-// source is one session of a merge: its next event, and the events after it.
 type source struct {
 	next Entry
 	pull func() (Entry, error, bool)
@@ -105,11 +100,8 @@ func (t *tail) merge(ctx context.Context, end uint64, live bool) error {
 	return t.passMerged(sources, end, live)
 }
 
-// minMergeRead is the minimum number of bytes requested at once of each session.
 const minMergeRead = 16 << 10
 
-// passMerged passes on the events of the sources up to sequence end, the one with
-// the lowest sequence first.
 func (t *tail) passMerged(sources []*source, end uint64, live bool) error {
 	advance := func(s *source) (more bool, err error) {
 		s.next, err, more = s.pull()
@@ -147,14 +139,11 @@ func (t *tail) passMerged(sources []*source, end uint64, live bool) error {
 }
 
 // upTo returns the messages of a reading after sequence after, until the one at head
-// or a later one was returned. A replica that answers may not have all of them yet,
-// so the reading is repeated until it has, or until the one at head is gone. An error
-// is the last value.
+// or a later one was returned. An error is the last value.
 func (l *Log) upTo(ctx context.Context, r broker.Reading, after, head uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		stopped := false
-		a := awaited{l: l, filter: cmp.Or(r.Filter, everyEvent), seq: head}
-		for after < head {
+		err := l.until(ctx, cmp.Or(r.Filter, everyEvent), head, func() (uint64, error) {
 			err := l.history(ctx, r, after, func(e Entry) error {
 				after = e.Seq
 				if stopped = !yield(e, nil); stopped || after >= head {
@@ -162,16 +151,13 @@ func (l *Log) upTo(ctx context.Context, r broker.Reading, after, head uint64) it
 				}
 				return nil
 			})
-			if err == nil && !stopped && after < head {
-				err = a.pause(ctx)
-			}
 			if stopped {
-				return
+				return head, err
 			}
-			if err != nil {
-				yield(Entry{}, err)
-				return
-			}
+			return after, err
+		})
+		if err != nil && !stopped {
+			yield(Entry{}, err)
 		}
 	}
 }

@@ -71,7 +71,6 @@ func (l *Log) enter(ctx context.Context, token string, after uint64) (entries []
 	return entries, func() { s.leave(key, h) }
 }
 
-// leave removes a tail, and the history with the last one.
 func (s *sharing) leave(key historyKey, h *sharedHistory) {
 	s.mu.Lock()
 	h.tails--

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"streamer/internal/broker"
 	"streamer/internal/events"
 )
 
@@ -23,29 +22,24 @@ const (
 	tailCheck      = 30 * time.Second
 )
 
-// Tail reads the events after sequence after, of one session or, with token
-// "", of all: first the history with live false, then once
-// fn(events.Record{}, true), then new events, without end, with live true. No
-// event is left out or read twice; forged messages are skipped. Tails of one
-// session share a NATS subscription; a slow fn delays only its own tail. after
-// must not be beyond the log's end (EventBounds): events that are stored up to it
-// are never read. Tail returns fn's error or ctx's, and an error if an event that has
-// to be passed to fn is deleted before it is read.
+// Tail reads the events of a session after sequence after: first the history with live
+// false, then once fn(events.Record{}, true), then new events, without end, with live
+// true. No event is left out or read twice; forged messages are skipped. Tails of one
+// session share a NATS subscription; a slow fn delays only its own tail. after must not
+// be beyond the log's end (EventBounds): events that are stored up to it are never read.
+// Tail returns fn's error or ctx's, and an error if an event that has to be passed to fn
+// is deleted before it is read.
 func (l *Log) Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error) error {
-	if token == "" {
-		return l.tailAll(ctx, after, fn)
-	}
 	return l.Follow(ctx, token, after, fn, nil)
 }
 
-// Follow is Tail of one session. In addition it calls flush, if not nil, after new
+// Follow is Tail. In addition it calls flush, if not nil, after new
 // events, and after the call without an event, when no event waits. It returns
 // flush's error, too.
 func (l *Log) Follow(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error, flush func() error) error {
 	return l.tail(ctx, &tail{l: l, token: token, last: after, fn: fn, flush: flush})
 }
 
-// tail runs a tail.
 func (l *Log) tail(ctx context.Context, t *tail) error {
 	t.wake = make(chan struct{}, 1)
 	if t.flush == nil {
@@ -76,25 +70,8 @@ func (l *Log) tail(ctx context.Context, t *tail) error {
 	return t.follow(ctx, w)
 }
 
-// history reads the stored events on another goroutine, because that of the tail waits
-// for a long time afterwards and should not keep a large stack. It panics as fn does.
-func (t *tail) history(ctx context.Context) (err error) {
-	var thrown any
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() { thrown = recover() }()
-		err = t.readHistory(ctx)
-	}()
-	if <-done; thrown != nil {
-		panic(thrown)
-	}
-	return err
-}
-
-// readHistory reads the stored events: those that other tails read now, too, and the
-// rest.
-func (t *tail) readHistory(ctx context.Context) error {
+// history reads the stored events: those that other tails read now, too, and the rest.
+func (t *tail) history(ctx context.Context) error {
 	if t.token != "" {
 		entries, leave := t.l.enter(ctx, t.token, t.last)
 		defer leave()
@@ -107,27 +84,6 @@ func (t *tail) readHistory(ctx context.Context) error {
 		}
 	}
 	return t.catchUp(ctx, false)
-}
-
-// tailAll reads the log itself: one consumer for everything is cheap.
-func (l *Log) tailAll(ctx context.Context, after uint64, fn func(e events.Record, live bool) error) error {
-	live := false
-	r := readingOf("")
-	r.Deliver = func(batch []broker.Message, pending uint64) error {
-		for i := range batch {
-			if e := entryOf(&batch[i]); e.Forged == "" {
-				if err := fn(e.Record, live); err != nil {
-					return err
-				}
-			}
-		}
-		if pending > 0 || live {
-			return nil
-		}
-		live = true
-		return fn(events.Record{}, true)
-	}
-	return l.b.Read(ctx, r, after+1)
 }
 
 // tail is one reader of a session, or of the selected ones. The goroutine that called
@@ -147,7 +103,6 @@ type tail struct {
 	lost  bool // an event did not arrive or exceeded the limits
 }
 
-// catchUp reads the events after last from the log.
 func (t *tail) catchUp(ctx context.Context, live bool) error {
 	if t.selected != nil {
 		return t.catchUpMany(ctx, live)
@@ -155,7 +110,6 @@ func (t *tail) catchUp(ctx context.Context, live bool) error {
 	return t.l.Entries(ctx, t.token, t.last, func(e Entry) error { return t.pass(&e, live) })
 }
 
-// pass passes an event to fn.
 func (t *tail) pass(e *Entry, live bool) error {
 	t.last = e.Seq
 	if e.Forged != "" {
@@ -164,7 +118,6 @@ func (t *tail) pass(e *Entry, live bool) error {
 	return t.fn(e.Record, live)
 }
 
-// follow passes on the events that arrive, and reads the log where some did not.
 func (t *tail) follow(ctx context.Context, w *watch) error {
 	check, again := time.NewTimer(tailFirstCheck), tailFirstCheck
 	defer check.Stop()
@@ -193,7 +146,6 @@ func (t *tail) follow(ctx context.Context, w *watch) error {
 	}
 }
 
-// drain passes on the events that wait.
 func (t *tail) drain(ctx context.Context) error {
 	queue, lost := t.takeAll()
 	if lost {
@@ -214,20 +166,12 @@ func (t *tail) drain(ctx context.Context) error {
 	return nil
 }
 
-// fill reads the log until it has reached seq. A replica may not have it yet.
 func (t *tail) fill(ctx context.Context, seq uint64) error {
-	a := awaited{l: t.l, filter: everyEvent, seq: seq}
+	filter := everyEvent
 	if t.selected == nil {
-		a.filter = filterOf(t.token)
+		filter = filterOf(t.token)
 	}
-	for {
-		if err := t.catchUp(ctx, true); err != nil || t.last >= seq {
-			return err
-		}
-		if err := a.pause(ctx); err != nil {
-			return err
-		}
-	}
+	return t.l.until(ctx, filter, seq, func() (uint64, error) { err := t.catchUp(ctx, true); return t.last, err })
 }
 
 // put queues an event. It never blocks.
@@ -245,7 +189,6 @@ func (t *tail) put(e *Entry) {
 	t.poke()
 }
 
-// lose makes the tail read the log again.
 func (t *tail) lose() {
 	t.mu.Lock()
 	t.queue, t.bytes, t.lost = nil, 0, true
@@ -253,14 +196,12 @@ func (t *tail) lose() {
 	t.poke()
 }
 
-// idle reports whether no event waits.
 func (t *tail) idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.queue) == 0 && !t.lost
 }
 
-// takeAll empties the queue.
 func (t *tail) takeAll() (queue []*Entry, lost bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

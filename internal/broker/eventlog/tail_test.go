@@ -23,13 +23,14 @@ type follower struct {
 	stop func()
 }
 
+// follow follows a session, or all with the token "".
 func follow(t *testing.T, b testLog, token string, after uint64) *follower {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &follower{t: t, got: make(chan events.Record, 10_000), live: make(chan struct{})}
 	var ended sync.WaitGroup
 	ended.Go(func() {
 		isLive := false
-		err := b.Tail(ctx, token, after, func(s events.Record, live bool) error {
+		take := func(s events.Record, live bool) error {
 			switch {
 			case s.Seq == 0:
 				isLive = true
@@ -40,8 +41,13 @@ func follow(t *testing.T, b testLog, token string, after uint64) *follower {
 				f.got <- s
 			}
 			return nil
-		})
-		if !errors.Is(err, context.Canceled) {
+		}
+		tail := func() error { return b.Tail(ctx, token, after, take) }
+		if token == "" {
+			every := Selection{Match: func(string) bool { return true }}
+			tail = func() error { return b.TailMany(ctx, every, after, take, nil) }
+		}
+		if err := tail(); !errors.Is(err, context.Canceled) {
 			t.Errorf("tail of %q: %v", token, err)
 		}
 	})

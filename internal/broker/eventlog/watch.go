@@ -26,7 +26,6 @@ type watches struct {
 	of map[string]*watch // by token
 }
 
-// everyEvent is the filter over the events of all sessions.
 const everyEvent = "toolcalls.>"
 
 // watch is the subscription of one session, or of all, to the events that the server
@@ -44,7 +43,6 @@ type watch struct {
 	checked time.Time
 }
 
-// join adds a tail to the watch of its session, and starts that for the first.
 func (ws *watches) join(t *tail) (*watch, error) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -69,7 +67,6 @@ func (ws *watches) join(t *tail) (*watch, error) {
 	return w, nil
 }
 
-// leave removes a tail, and the subscription with the last one.
 func (ws *watches) leave(t *tail) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -84,7 +81,6 @@ func (ws *watches) leave(t *tail) {
 	}
 }
 
-// lost makes every tail read the log again.
 func (w *watch) lost() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,11 +9,8 @@ import (
 	"streamer/internal/inputs"
 )
 
-// maxTaken is the maximum number of message ids that are tried for one input.
 const maxTaken = 8
 
-// errTaken reports that messages of other sessions or kinds have all ids that
-// were tried for an input.
 var errTaken = errors.New("messages of other sessions or kinds bear the input's Nats-Msg-Id")
 
 // Append stores an input as a client publishes it and returns its sequence. The
@@ -43,7 +40,6 @@ func (l *Log) Append(ctx context.Context, token string, kind inputs.Kind, msgID 
 	return 0, fmt.Errorf("%w: %.80q", errTaken, msgID)
 }
 
-// refused adds the error of package inputs to a refusal.
 func refused(err error) error {
 	switch {
 	case errors.Is(err, broker.ErrTooLarge):

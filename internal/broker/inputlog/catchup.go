@@ -37,7 +37,6 @@ const (
 	pauseBroken = time.Minute
 )
 
-// errEnd ends a run at the stream's end.
 var errEnd = errors.New("inputlog: a run is at the end")
 
 // catchUp begins the runs of a process, one at a time. A run reads the inputs of
@@ -52,15 +51,14 @@ type catchUp struct {
 	from       uint64        // catchUpFrom
 	gather     time.Duration // gatherTime
 	runs       atomic.Uint64
+	readers    atomic.Int64 // partitions that are read, together or alone
 
 	mu       sync.Mutex
-	readers  int       // partitions that are read, together or alone
 	gathered []*member // of the next run
 	running  bool
 	after    time.Time // no run begins before
 }
 
-// member is a partition that joined a run.
 type member struct {
 	partition int
 	next      uint64          // position of the last part
@@ -79,13 +77,6 @@ func newCatchUp(l *Log, partitions int) *catchUp {
 	return &catchUp{l: l, partitions: partitions, from: catchUpFrom, gather: gatherTime}
 }
 
-// count adds n to the number of partitions that are read.
-func (c *catchUp) count(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.readers += n
-}
-
 // few reports whether n consumers with filters are cheaper than one without,
 // which also reads the inputs of other partitions. By measurement, that is so
 // below a third of all partitions.
@@ -102,7 +93,7 @@ func (c *catchUp) join(ctx context.Context, r *reader, waiting uint64) *member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	same := func(m *member) bool { return m.partition == r.partition }
-	if c.running || c.few(c.readers) || time.Now().Before(c.after) || slices.ContainsFunc(c.gathered, same) {
+	if c.running || c.few(int(c.readers.Load())) || time.Now().Before(c.after) || slices.ContainsFunc(c.gathered, same) {
 		return nil
 	}
 	m := &member{partition: r.partition, next: r.next, parts: make(chan part, memberParts), left: ctx.Done()}
@@ -112,7 +103,6 @@ func (c *catchUp) join(ctx context.Context, r *reader, waiting uint64) *member {
 	return m
 }
 
-// run gathers the members of a run and reads for them.
 func (c *catchUp) run(ctx context.Context) {
 	gather := time.NewTimer(c.gather)
 	defer gather.Stop()
@@ -204,7 +194,6 @@ func (r *run) position(ctx context.Context, next uint64) error {
 	return err
 }
 
-// dispatch sends each member its part of a batch.
 func (r *run) dispatch(ctx context.Context, batch []broker.Message, pending uint64) error {
 	if n := len(batch); n > 0 {
 		next := batch[n-1].Seq + 1
@@ -262,7 +251,6 @@ func (r *run) send(timeout context.Context, m *member, p part) {
 	r.joined--
 }
 
-// byPartition returns the messages of each member.
 func byPartition(batch []broker.Message, members []*member) [][]broker.Message {
 	of, size := make([]int, len(batch)), make([]int, len(members))
 	for i := range batch {

@@ -13,6 +13,7 @@
 package inputlog
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -68,11 +69,8 @@ func (l *Log) input(m *broker.Message, partition int) inputs.Input {
 	return in
 }
 
-// noPartition is the partition of a subject that names none.
 const noPartition = 1 << 30
 
-// partitionOf returns the partition in a stored input's subject and the rest of
-// the subject.
 func partitionOf(subject string) (partition int, rest string) {
 	text, rest, dotted := strings.Cut(strings.TrimPrefix(subject, "_llm."), ".")
 	p, err := strconv.Atoi(text)
@@ -82,16 +80,13 @@ func partitionOf(subject string) (partition int, rest string) {
 	return p, rest
 }
 
-// partitionRoot returns the beginning of the subjects of a partition's inputs.
 func partitionRoot(p int) string { return "_llm." + strconv.Itoa(p) + "." }
 
 // InputPub returns the publish of an input as a client publishes it, on
 // llm.<token>.<kind>. msgID must be unique in the stream.
 func (l *Log) InputPub(token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) *broker.Pub {
 	h := make(nats.Header, len(header)+1)
-	for k, v := range header {
-		h[k] = append([]string(nil), v...)
-	}
+	maps.Copy(h, header)
 	h[broker.HeaderMsgID] = []string{msgID}
 	return &broker.Pub{Subject: "llm." + token + "." + string(kind), Header: h, Data: data}
 }
@@ -106,7 +101,6 @@ func (l *Log) RulesPub(p int, msgID string, data []byte) *broker.Pub {
 	return ownPub(partitionRoot(p)+string(inputs.Rules), msgID, data)
 }
 
-// ownPub returns the publish of an input that only streamer may publish.
 func ownPub(subject, msgID string, data []byte) *broker.Pub {
 	return &broker.Pub{Subject: subject, Header: nats.Header{broker.HeaderMsgID: {msgID}}, Data: data}
 }

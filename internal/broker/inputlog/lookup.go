@@ -8,7 +8,6 @@ import (
 	"streamer/internal/inputs"
 )
 
-// lookupCredit is the number of messages that a lookup requests at once.
 const lookupCredit = 512
 
 // Input reads one input by its sequence from its stream's leader; ok is false if
@@ -107,7 +106,6 @@ func (l *Log) SessionInputs(ctx context.Context, token string, from uint64, fn f
 	return l.matching(ctx, p, filter, m.Seq+1, fn)
 }
 
-// matching reads the inputs of a partition on the subjects of a filter from a sequence on.
 func (l *Log) matching(ctx context.Context, p int, filter string, from uint64, fn func(*inputs.Input) error) error {
 	r := broker.Reading{Stream: broker.StreamInputs, Filter: filter, Credit: lookupCredit}
 	return l.b.ReadToEnd(ctx, r, from, broker.Each(func(m broker.Message) error {
@@ -133,4 +131,46 @@ func (l *Log) has(ctx context.Context, w broker.Witness) (bool, error) {
 		return false, err
 	}
 	return m == nil || m.At.Equal(w.At), nil
+}
+
+// AllInputs reads the inputs of all partitions with one consumer, in stream
+// order, from sequence from (at least 1) to the present end of the log. deliver
+// receives them with the sequence after the last that was read; the slice is
+// reused after it returns, the inputs are not.
+//
+// AllInputs returns ctx's error, deliver's error, or a *LostError where inputs
+// expired before they were read. Inputs that were deleted from the middle of the
+// log are not delivered.
+func (l *Log) AllInputs(ctx context.Context, from uint64, deliver func(batch []inputs.Input, next uint64) error) error {
+	next := max(from, 1)
+	var ins []inputs.Input
+	r := broker.Reading{Stream: broker.StreamInputs, Credit: catchUpCredit, Position: l.present}
+	return l.b.ReadToEnd(ctx, r, next, func(batch []broker.Message) error {
+		if after := batch[len(batch)-1].Seq + 1; after-next != uint64(len(batch)) { // some are missing
+			if err := l.present(ctx, next); err != nil {
+				return err
+			}
+		}
+		ins = ins[:0]
+		for i := range batch {
+			p, _ := partitionOf(batch[i].Subject)
+			ins = append(ins, l.input(&batch[i], p))
+			next = batch[i].Seq + 1
+		}
+		return deliver(ins, next)
+	})
+}
+
+// present checks that the log still has the inputs from next on.
+func (l *Log) present(ctx context.Context, next uint64) error {
+	bounds, err := l.b.Bounds(ctx, broker.StreamInputs)
+	switch {
+	case err != nil:
+		return err
+	case next > bounds.Last: // the end, perhaps of an empty log
+		return broker.ErrStop
+	case next < bounds.First:
+		return &LostError{From: next, First: bounds.First}
+	}
+	return nil
 }

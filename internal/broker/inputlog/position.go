@@ -41,7 +41,6 @@ func (l *Log) InputPosition(ctx context.Context, partition int, next uint64) (ui
 	return r.next, err
 }
 
-// saw notes an input below the position.
 func (r *reader) saw(w broker.Witness) {
 	if w.Seq > r.read.Seq {
 		r.read = w
@@ -80,8 +79,6 @@ func (e *RewoundError) Error() string {
 	return fmt.Sprintf("inputlog: the log was rewound: input %d is not the one that was read", e.Seq)
 }
 
-// rewound returns a *RewoundError if the log has another input than the one that
-// was read.
 func (r *reader) rewound(ctx context.Context) error {
 	if r.read.Seq == 0 {
 		return nil

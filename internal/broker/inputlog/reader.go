@@ -26,8 +26,8 @@ import (
 // below the stream's first message, an *AheadError where it is above its last, or
 // a *RewoundError where the stream has other inputs than were delivered.
 func (l *Log) Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []inputs.Input, next uint64, caughtUp bool) error) error {
-	l.catchUp.count(1)
-	defer l.catchUp.count(-1)
+	l.catchUp.readers.Add(1)
+	defer l.catchUp.readers.Add(-1)
 	ctx, stop := context.WithCancel(ctx)
 	r := &reader{l: l, partition: partition, last: max(from, 1) - 1, next: max(from, 1), deliver: deliver}
 	defer r.runs.Wait()
@@ -77,7 +77,6 @@ var errMissed = errors.New("inputlog: a replica lacks inputs")
 // another replica. By then that one has the inputs, or no server has them.
 const missedPause = 250 * time.Millisecond
 
-// errJoined ends the consumer of a partition that joined a run.
 var errJoined = errors.New("inputlog: a partition joined a run")
 
 // filter returns the filter of the partition's consumer. It is "" where there is
@@ -89,7 +88,6 @@ func (r *reader) filter() string {
 	return partitionRoot(r.partition) + ">"
 }
 
-// alone takes a batch of the partition's own consumer.
 func (r *reader) alone(ctx context.Context, batch []broker.Message, pending uint64) error {
 	if len(batch) > 0 {
 		if err := r.intact(ctx, batch); err != nil {
@@ -107,8 +105,6 @@ func (r *reader) alone(ctx context.Context, batch []broker.Message, pending uint
 	return nil
 }
 
-// take delivers the new inputs of a batch. After the batch, the partition has
-// nothing below next.
 func (r *reader) take(batch []broker.Message, next uint64, caughtUp bool) error {
 	r.batch = r.batch[:0]
 	for i := range batch {
@@ -124,7 +120,6 @@ func (r *reader) take(batch []broker.Message, next uint64, caughtUp bool) error 
 	return r.deliver(r.batch, r.next, caughtUp)
 }
 
-// follow delivers what the run dispatches, until that ends.
 func (r *reader) follow(ctx context.Context) error {
 	for {
 		select {

@@ -14,7 +14,7 @@ func TestLateAnswers(t *testing.T) {
 	at := func(d time.Duration) time.Time { return start.Add(d) }
 	for _, c := range []struct {
 		name     string
-		answered map[uint64]time.Duration // when flights were answered; 4 is one of another stream
+		answered map[uint64]time.Duration // when they were answered; 4 is one of another stream
 		now      time.Duration
 		want     []uint64 // sent again
 	}{
@@ -27,11 +27,11 @@ func TestLateAnswers(t *testing.T) {
 		{name: "too late", answered: map[uint64]time.Duration{1: maxPatience - 1}, now: maxPatience, want: []uint64{2, 3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := lateFlights(start, 3)
-			other := &flight{no: 4, place: 4, stream: 1}
+			p := lateOnes(start, 3)
+			other := &inflight{no: 4, place: 4, stream: 1}
 			for no, d := range c.answered {
-				p.answered(cmp.Or(p.flights[no], other), no, at(d))
-				delete(p.flights, no)
+				p.noteAnswer(cmp.Or(p.of[no], other), no, at(d))
+				delete(p.of, no)
 			}
 			due, _ := p.due(at(c.now))
 			if got := numbers(due); !slices.Equal(got, c.want) {
@@ -41,16 +41,16 @@ func TestLateAnswers(t *testing.T) {
 	}
 }
 
-// The answer to a second try shows that the flights sent before it are lost. That to
+// The answer to a second try shows that the publishes sent before it are lost. That to
 // its first try shows that they are not.
 func TestAnswerToSecondTry(t *testing.T) {
 	start := time.Unix(1000, 0)
 	for _, second := range []bool{false, true} {
-		p := lateFlights(start, 3)
+		p := lateOnes(start, 3)
 		now := start.Add(ackWait)
 		due, next := p.due(now)
 		if len(due) != 1 || next != ackWait {
-			t.Fatalf("got flights %v and %v, want one and %v", numbers(due), next, ackWait)
+			t.Fatalf("got %v and %v, want one and %v", numbers(due), next, ackWait)
 		}
 		f, to := due[0], p.inbox+"1"
 		if second {
@@ -58,13 +58,13 @@ func TestAnswerToSecondTry(t *testing.T) {
 		}
 		no, place, ok := p.tryOf(to)
 		if !ok || no != f.no {
-			t.Fatalf("%q: got flight %d, %v, want %d", to, no, ok, f.no)
+			t.Fatalf("%q: got publish %d, %v, want %d", to, no, ok, f.no)
 		}
 		now = now.Add(time.Second)
-		if poke := p.answered(f, place, now); poke != second {
+		if poke := p.noteAnswer(f, place, now); poke != second {
 			t.Errorf("the second try %v: some may be due: got %v", second, poke)
 		}
-		delete(p.flights, no)
+		delete(p.of, no)
 		want := []uint64(nil)
 		if second {
 			want = []uint64{2, 3}
@@ -76,32 +76,32 @@ func TestAnswerToSecondTry(t *testing.T) {
 	}
 }
 
-// A flight that failed is sent again at its time, whatever its stream answers.
+// A publish that failed is sent again at its time, whatever its stream answers.
 func TestFailedFlight(t *testing.T) {
 	start := time.Unix(1000, 0)
-	p := lateFlights(start, 1)
-	f := p.flights[1]
+	p := lateOnes(start, 1)
+	f := p.of[1]
 	f.failed, f.due = true, start.Add(time.Second)
-	p.answered(f, 1, f.due)
+	p.noteAnswer(f, 1, f.due)
 	if due, next := p.due(start); len(due) != 0 || next != time.Second {
-		t.Errorf("before: got flights %v and %v, want none and 1s", numbers(due), next)
+		t.Errorf("before: got %v and %v, want none and 1s", numbers(due), next)
 	}
 	if due, _ := p.due(f.due); len(due) != 1 {
-		t.Errorf("got flights %v, want 1", numbers(due))
+		t.Errorf("got %v, want 1", numbers(due))
 	}
 }
 
-// lateFlights returns a publisher with flights that were sent at a time.
-func lateFlights(at time.Time, n uint64) *publisher {
-	p := &publisher{flights: map[uint64]*flight{}, last: n, inbox: "inbox."}
+// lateOnes returns publishes in flight that were sent at a time.
+func lateOnes(at time.Time, n uint64) *inflights {
+	p := &inflights{b: new(Broker), of: map[uint64]*inflight{}, last: n, inbox: "inbox."}
 	for no := uint64(1); no <= n; no++ {
-		p.flights[no] = &flight{no: no, place: no, pub: new(Pub), sent: at, tried: at, due: at.Add(ackWait)}
+		p.of[no] = &inflight{no: no, place: no, pub: new(Pub), sent: at, tried: at, due: at.Add(ackWait)}
 	}
 	return p
 }
 
-func numbers(flights []*flight) (nos []uint64) {
-	for _, f := range flights {
+func numbers(list []*inflight) (nos []uint64) {
+	for _, f := range list {
 		nos = append(nos, f.no)
 	}
 	return nos
