@@ -151,7 +151,6 @@ func (a *appender) acknowledge(s *resident, o *outgoing, seq uint64) {
 	a.send(s)
 }
 
-// know notes an event that is stored.
 func (a *appender) know(e point, token string) {
 	if e.Seq > a.newest.Seq {
 		a.newest.Seq, a.newest.ID, a.newest.Token = e.Seq, e.ID, token

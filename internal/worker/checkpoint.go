@@ -78,7 +78,6 @@ func (q *partition) uncovered() uint64 {
 	return seq
 }
 
-// begin returns the operation that writes a checkpoint.
 func (c *checkpointer) begin(next broker.Checkpoint) operation {
 	w := checkpointWrite{log: c.log, partition: c.partition, rev: c.rev, epoch: c.past.epoch, checkpoint: next}
 	c.writing = true
@@ -133,7 +132,6 @@ func (w *checkpointWrite) write(ctx context.Context) (rev uint64, err error) {
 	return w.log.WriteCheckpoint(ctx, w.partition, w.checkpoint, w.rev)
 }
 
-// checkpointDone takes the result of writing a checkpoint.
 func (q *partition) checkpointDone(w *checkpointWrite) error {
 	c := &q.checkpoint
 	c.writing = false

@@ -70,7 +70,6 @@ func (c *clock) passed(at events.Time, now time.Time) events.Time {
 	return c.local(now) - max(0, events.At(now)-at)
 }
 
-// schedule sets the timer of a session after its state changed.
 func (c *clock) schedule(s *resident) {
 	if d, ok := c.due(s); ok {
 		c.sooner(s.token, d.next)
@@ -177,7 +176,6 @@ func (c *clock) latest(now time.Time) events.Time {
 	return c.passed(c.reading.at, now) - events.Time(askBehind.Milliseconds())
 }
 
-// wait returns the time until the next timer is due.
 func (c *clock) wait(now time.Time) time.Duration {
 	next, ok := c.next()
 	if !ok {
@@ -206,7 +204,6 @@ type clockInput struct {
 	Until   events.Time       `json:"until,omitempty"`
 }
 
-// ask appends a clock input for a session.
 func (c *clock) ask(token string, d due, now time.Time) error {
 	due, at := d.timer, c.local(now)
 	c.again(token, due) // forgets what was asked for another timer
@@ -296,7 +293,6 @@ func (q *partition) askDue(now time.Time) error {
 	}
 }
 
-// askIfDue appends a clock input for a session if it is due.
 func (c *clock) askIfDue(s *resident, latest events.Time, now time.Time) error {
 	d, ok := c.due(s)
 	if !ok {

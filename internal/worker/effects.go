@@ -39,7 +39,6 @@ type operations struct {
 	waiting []operation
 }
 
-// start asks for an operation, at once or when another of the group has finished.
 func (o *operations) start(op operation) {
 	if o.running == o.limit {
 		o.waiting = append(o.waiting, op)
@@ -74,7 +73,6 @@ type publisher struct {
 	waiting []*broker.Pub // until one of these has its outcome
 }
 
-// publish asks for a publish, at once or when one under way has its outcome.
 func (p *publisher) publish(pub *broker.Pub) {
 	if p.flights == maxFlights {
 		p.waiting = append(p.waiting, pub)
@@ -84,7 +82,6 @@ func (p *publisher) publish(pub *broker.Pub) {
 	p.effects.publishes = append(p.effects.publishes, pub)
 }
 
-// finish notes that an outcome arrived.
 func (p *publisher) finish() {
 	p.flights--
 	if len(p.waiting) == 0 {
@@ -113,7 +110,6 @@ func newDriver(working context.Context, q *partition) *driver {
 	return d
 }
 
-// step passes an event to the partition.
 func (d *driver) step(event any) error {
 	err := d.partition.step(event)
 	for _, p := range d.publishes {

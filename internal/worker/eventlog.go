@@ -101,7 +101,6 @@ func (l *eventLog) pass(seq uint64, token string, r *reports) {
 	}
 }
 
-// bytes returns the size of the events that are not stored.
 func (l *eventLog) bytes() (n int) {
 	for _, o := range l.queue {
 		n += o.size()
@@ -109,7 +108,6 @@ func (l *eventLog) bytes() (n int) {
 	return n
 }
 
-// shift removes the first event of the queue, which is stored.
 func (l *eventLog) shift() *outgoing {
 	o := l.queue[0]
 	l.queue[0] = nil

@@ -117,7 +117,6 @@ func (q *partition) unpack(e *entry, now time.Time) *resident {
 	return s
 }
 
-// newResident returns a live session with a state.
 func newResident(token string, state *session.State, now time.Time) *resident {
 	return &resident{token: token, state: state, touched: now, known: now}
 }

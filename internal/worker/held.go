@@ -25,10 +25,8 @@ type heldSessions struct {
 	checking  bool
 }
 
-// has reports whether a session is held.
 func (h *heldSessions) has(token string) bool { return h.of[token] != nil }
 
-// add notes a session that is held.
 func (h *heldSessions) add(token string, s *held) {
 	h.of[token] = s
 	h.report()

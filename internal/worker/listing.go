@@ -28,7 +28,6 @@ type lister struct {
 	running   bool // a listing is under way
 }
 
-// list returns a listing.
 func (r lister) list(ctx context.Context) (l listing, err error) {
 	index := map[string]int{} // of each token in the listing
 	l.complete, err = r.log.ListSnapshots(ctx, r.partition, func(token string, _ uint64, header map[string]string, _ time.Time) error {

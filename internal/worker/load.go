@@ -65,10 +65,8 @@ func (o *loader) queue(l *loading, in *inputs.Input, rules *session.Rules) {
 	o.bytes += size
 }
 
-// full reports whether no more inputs are taken before some sessions are loaded.
 func (o *loader) full() bool { return o.bytes >= maxWaiting }
 
-// remove ends the loading of a session.
 func (o *loader) remove(l *loading) {
 	delete(o.of, l.token)
 	o.bytes -= l.bytes
@@ -174,7 +172,6 @@ type loadResult struct {
 	err     error
 }
 
-// loadDone takes the result of a load.
 func (q *partition) loadDone(d *loadResult) error {
 	l, held := d.loading, (*heldError)(nil)
 	switch {
@@ -239,7 +236,6 @@ func (q *partition) resume(s *resident, l *loading) error {
 	return nil
 }
 
-// attach makes a session live and continues to append its events.
 func (q *partition) attach(s *resident) {
 	e := q.table.add(s.token)
 	q.table.move(e, live, time.Now())

@@ -10,7 +10,6 @@ func (q *partition) foldedTo() uint64 {
 	return q.reading.pos
 }
 
-// reportPosition puts into the status how far the log is folded.
 func (q *partition) reportPosition() {
 	q.status.next.Store(q.foldedTo())
 	at := int64(q.reading.at)

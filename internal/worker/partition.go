@@ -121,7 +121,6 @@ func (q *partition) step(event any) error {
 	return nil
 }
 
-// publishDone takes the outcome of a publish.
 func (q *partition) publishDone(a broker.Ack) error {
 	q.appender.finish()
 	switch key := a.Pub.Key.(type) {
@@ -145,7 +144,6 @@ func (q *partition) publishDone(a broker.Ack) error {
 	return nil
 }
 
-// result takes the result of an operation.
 func (q *partition) result(result any) error {
 	switch r := result.(type) {
 	case *loadResult:
@@ -217,7 +215,6 @@ func (q *partition) drop(s *resident) {
 	q.table.move(s.entry, known, time.Now())
 }
 
-// take folds a batch.
 func (q *partition) take(b batch) error {
 	r := &q.reading
 	q.now = time.Now()
@@ -290,7 +287,6 @@ func (q *partition) deliver(in *inputs.Input, rules *session.Rules) error {
 	return q.fold(s, in, rules)
 }
 
-// fold folds an input.
 func (q *partition) fold(s *resident, in *inputs.Input, rules *session.Rules) error {
 	if in.Seq <= s.state.N {
 		return nil
@@ -324,7 +320,6 @@ func (q *partition) skip(in *inputs.Input) {
 	}
 }
 
-// sessionInput returns what the fold reads of a stored input.
 func sessionInput(in *inputs.Input, rules *session.Rules, reader *session.Reader) session.Input {
 	return session.Input{Input: *in, Rules: rules, Reader: reader}
 }

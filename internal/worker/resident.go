@@ -76,7 +76,6 @@ func (c *coverage) advance(rev, n uint64) {
 	c.first, c.second = c.second, 0
 }
 
-// dirty reports whether the session needs another snapshot.
 func (s *resident) dirty() bool { return s.snapshot.first != 0 }
 
 // unsaved reports whether the session needs another snapshot now or when what is under

@@ -28,12 +28,10 @@ type failureRun struct {
 	began      time.Time // the present run; zero while the partition does not run
 }
 
-// progressed reports whether the present run has made progress.
 func (f *failureRun) progressed(checkpoint uint64, now time.Time) bool {
 	return checkpoint > f.checkpoint || !f.began.IsZero() && now.Sub(f.began) >= restartCalm
 }
 
-// runs notes that a run of the partition begins.
 func (s *status) runs(now time.Time) {
 	if f := s.failing.Load(); f != nil {
 		next := *f
@@ -53,7 +51,6 @@ func (s *status) failed(err error, now time.Time) int {
 	return next.row
 }
 
-// pauseAfter returns the pause after so many failures in a row.
 func pauseAfter(row int) time.Duration {
 	return min(restartFirst<<min(row-1, 10), restartMost)
 }

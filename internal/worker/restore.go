@@ -108,7 +108,6 @@ func (r *restorer) load(ctx context.Context) (*resident, error) {
 	return r.fromStored(ctx, &stored, ok, damaged, &h)
 }
 
-// fromStored returns the session from what is stored.
 func (r *restorer) fromStored(ctx context.Context, stored *broker.Snapshot, ok bool, damaged error, h *head) (*resident, error) {
 	if ok {
 		s, err := r.from(stored)
@@ -160,7 +159,6 @@ func (r *restorer) head(ctx context.Context) (h head, err error) {
 	return h, err
 }
 
-// from returns the session as its snapshot has it.
 func (r *restorer) from(stored *broker.Snapshot) (*resident, error) {
 	state, err := snapshot.Load(stored.Data)
 	if err != nil {
@@ -173,7 +171,6 @@ func (r *restorer) from(stored *broker.Snapshot) (*resident, error) {
 	return s, nil
 }
 
-// empty returns the session before its first input.
 func (r *restorer) empty(stored *broker.Snapshot) *resident {
 	s := newResident(r.token, new(session.State), time.Now())
 	s.snapshot.rev, s.log.epoch, s.log.acked = stored.Rev, r.epoch, s.touched
@@ -387,7 +384,6 @@ func (m *matching) lostEvents(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// pastRules returns all changes of settings that are in the log.
 func (r *restorer) pastRules(ctx context.Context) (*session.RulesLog, error) {
 	usable := func(past *reading[*session.RulesLog]) bool {
 		return past.epoch == r.epoch && past.value.Last().Seq >= r.rulesSeq

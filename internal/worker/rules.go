@@ -42,7 +42,6 @@ func readRules(ctx context.Context, log Log, partition int) (*session.RulesLog, 
 // be folded from any position after one.
 const repeatEvery = time.Hour
 
-// repeatRules repeats the rules in force once in repeatEvery.
 func (q *partition) repeatRules() {
 	last, read := q.rules.Last(), q.reading.at
 	if last.At == 0 {

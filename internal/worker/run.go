@@ -113,7 +113,6 @@ func (d *driver) stepMost(b batch) (rest batch, err error) {
 // anything else.
 const outcomesAtOnce = 64
 
-// takeAcks takes the outcomes of publishes that wait.
 func (d *driver) takeAcks() error {
 	for range outcomesAtOnce {
 		select {
@@ -128,7 +127,6 @@ func (d *driver) takeAcks() error {
 	return nil
 }
 
-// untilTimer returns the time until the next timer is due or a pause ends.
 func (q *partition) untilTimer() time.Duration {
 	now := time.Now()
 	d := q.clock.wait(now)

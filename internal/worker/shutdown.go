@@ -36,7 +36,6 @@ func (d *driver) shutDown(working context.Context) {
 	d.await(end, idle)
 }
 
-// await takes outcomes until a condition holds.
 func (d *driver) await(end context.Context, holds func() bool) bool {
 	ok, err := d.until(end.Done(), holds)
 	return ok && err == nil

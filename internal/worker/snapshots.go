@@ -99,7 +99,6 @@ func (w *snapshotWriter) tick(late bool, now time.Time) {
 	})
 }
 
-// due reports whether a snapshot of a session that changed is due.
 func (w *snapshotWriter) due(s *resident, age time.Duration, now time.Time) bool {
 	c, l := &s.snapshot, &s.log
 	if !s.dirty() || c.write != nil || s.loading || l.stuck || len(l.ahead) > 0 {
@@ -123,7 +122,6 @@ func (w *snapshotWriter) durable(s *resident) time.Time {
 	return last.Add(w.keep)
 }
 
-// take takes a snapshot of a session.
 func (w *snapshotWriter) take(s *resident, now time.Time) {
 	l := &s.log
 	s.snapshot.since = now
@@ -175,7 +173,6 @@ func (w *snapshotWriter) end(write *snapshotWrite) {
 	write.session.snapshot.write = nil
 }
 
-// release releases the bytes of a write.
 func (w *snapshotWriter) release(write *snapshotWrite) {
 	if write.acked.IsZero() {
 		w.bytes -= len(write.data) + takenCost

@@ -126,7 +126,6 @@ func (s *statuses) of(p int) *status {
 	}
 }
 
-// all returns the statuses in the order of their partitions.
 func (s *statuses) all() iter.Seq2[int, *status] {
 	return func(yield func(int, *status) bool) {
 		current := s.current.Load()
@@ -170,7 +169,6 @@ func (s *status) behind(now time.Time) time.Duration {
 	return max(0, now.Sub(time.UnixMilli(at)))
 }
 
-// count counts an event that this worker stored.
 func (s *status) count(o *outgoing) {
 	s.appended.Add(1)
 	switch o.Type {

@@ -67,7 +67,6 @@ func newTable(all *atomic.Int64) table {
 	return t
 }
 
-// live returns a session that is live, nil if it is not.
 func (t *table) live(token string) *resident {
 	if e := t.of[token]; e != nil {
 		return e.live
@@ -75,7 +74,6 @@ func (t *table) live(token string) *resident {
 	return nil
 }
 
-// lives calls yield with the live sessions.
 func (t *table) lives(yield func(*resident) bool) {
 	for at := t.order[live].Front(); at != nil; at = at.Next() {
 		if e := at.Value.(*entry); e.live != nil && !yield(e.live) {
@@ -84,7 +82,6 @@ func (t *table) lives(yield func(*resident) bool) {
 	}
 }
 
-// add returns the entry of a session, a new one where it is not known yet.
 func (t *table) add(token string) *entry {
 	e := t.of[token]
 	if e == nil {
@@ -96,7 +93,6 @@ func (t *table) add(token string) *entry {
 	return e
 }
 
-// move brings a session to a level.
 func (t *table) move(e *entry, level int, now time.Time) {
 	t.leave(e)
 	t.count(e, -1)
@@ -108,7 +104,6 @@ func (t *table) move(e *entry, level int, now time.Time) {
 	e.in = t.order[level].PushBack(e)
 }
 
-// leave takes a session out of the order of eviction.
 func (t *table) leave(e *entry) {
 	if e.in != nil {
 		t.order[e.level].Remove(e.in)
@@ -116,7 +111,6 @@ func (t *table) leave(e *entry) {
 	}
 }
 
-// touch notes that a live session is used.
 func (t *table) touch(e *entry, now time.Time) {
 	e.used = now
 	t.order[live].MoveToBack(e.in)
@@ -131,13 +125,11 @@ func (t *table) forget(e *entry) {
 	t.complete = false
 }
 
-// setOpen notes how many calls of a session are open.
 func (t *table) setOpen(e *entry, n int) {
 	t.open += n - e.open
 	e.open = n
 }
 
-// count adds the bytes of a session n times.
 func (t *table) count(e *entry, n int64) {
 	size := entryCost + 2*len(e.token) + len(e.data)
 	if e.level == live {

@@ -52,7 +52,6 @@ func (w *Worker) takeOver(ctx context.Context, q *partition) (*takeover, error) 
 	return t, err
 }
 
-// begin begins with what was read.
 func (q *partition) begin(t *takeover) {
 	q.checkpoint.stored, q.checkpoint.rev, q.rules = t.checkpoint, t.rev, t.rules
 	q.reading.pos, q.reading.last = t.checkpoint.Seq, t.checkpoint.Read
@@ -121,7 +120,6 @@ func (t *takeover) readCheckpoint(ctx context.Context) (err error) {
 	return nil
 }
 
-// beginCheckpoint writes the checkpoint of a partition that has none.
 func (t *takeover) beginCheckpoint(ctx context.Context, first uint64) error {
 	if err := t.beginAt(ctx, first); err != nil {
 		return err

@@ -70,10 +70,8 @@ func (t *timers) clear(token string) {
 	delete(t.evicted, token)
 }
 
-// has reports whether a session has a timer.
 func (t *timers) has(token string) bool { _, ok := t.at[token]; return ok }
 
-// suspend removes the timer of a session until it is loaded.
 func (t *timers) suspend(token string) { delete(t.at, token) }
 
 // again returns when a timer may be asked for again, 0 if it was not asked for.

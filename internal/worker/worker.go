@@ -148,7 +148,6 @@ func (w *Worker) RunShared(ctx context.Context, list members.List, partitions in
 	return members.Member{List: list, ID: w.Options.Nonce, Partitions: partitions, Begin: w.begin, Carry: w.keep, Logger: w.Logger}.Run(ctx)
 }
 
-// begin notes partitions that the worker is about to carry.
 func (w *Worker) begin(partitions []int) {
 	for _, p := range partitions {
 		w.statuses.of(p).begin(time.Now())
