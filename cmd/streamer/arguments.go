@@ -7,12 +7,10 @@ import (
 	"streamer/internal/events"
 )
 
-// formatFlag is the flag with the name of a stream format.
 type formatFlag struct {
 	Format string `placeholder:"FORMAT" words:"formats" help:"format of the stream: WORDS; if empty, it is recognised"`
 }
 
-// session is an argument that names a session.
 type session struct{ name, token string }
 
 // UnmarshalText reads the name. It returns an error if the name has no token.

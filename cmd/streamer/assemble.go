@@ -33,7 +33,7 @@ func (c *assembleCommand) Run(std stdio) error {
 	if err != nil {
 		return err
 	}
-	if rejected := client.Rejected(a.Events); rejected.Count > 0 {
+	if rejected := client.Rejections(a.Events); rejected.Count > 0 {
 		client.PrintRejections(std.err, rejected, "streamer assemble: ")
 		err = exit(exitInput)
 	}

@@ -64,7 +64,6 @@ func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation
 	return printResult(std, &r, c.JSON)
 }
 
-// printResult prints a result, as a table or as one JSON object.
 func printResult(std stdio, r interface{ Print(w io.Writer) error }, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(std.out).Encode(r)

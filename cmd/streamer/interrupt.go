@@ -12,7 +12,7 @@ import (
 type interruptCommand struct {
 	Session session `arg:"" help:"session whose calls are closed"`
 	client.NATSFlags
-	Call   []string      `placeholder:"ID" sep:"none" help:"call to close, by the provider's id or the call's own, such as 18.0; may be repeated; exit status 3 if one is not open; if empty, all open calls are closed"`
+	Call   []string      `placeholder:"ID" sep:"none" help:"call to close, by the provider's id or the call's own, such as 18.0; may be repeated; exit status 3 if it is not open; if empty, all open calls"`
 	Reason string        `placeholder:"TEXT" help:"text of the reason"`
 	Wait   time.Duration `placeholder:"DURATION" default:"10s" help:"maximum time to wait for the events of the interrupt; if 0, it is only published"`
 }

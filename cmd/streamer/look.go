@@ -116,7 +116,7 @@ func (c *tailCommand) Run(ctx context.Context, std stdio) error {
 type doctorCommand struct {
 	client.NATSFlags
 	JSON bool   `name:"json" help:"print one JSON array"`
-	Role string `placeholder:"ROLE" enum:"streamer,agent,frontend,subscriber" default:"streamer" help:"user whose permissions are checked, with its credentials: streamer, which changes nothing, or agent, frontend or subscriber; agent and frontend publish an interrupt of the session streamer-doctor and wait for its event"`
+	Role string `placeholder:"ROLE" enum:"streamer,agent,frontend,subscriber" default:"streamer" help:"user to check, with its credentials: streamer, agent, frontend or subscriber; agent and frontend publish an interrupt of the session streamer-doctor and wait for its event, the others change nothing"`
 }
 
 // Run prints what is wrong, and how to fix it.

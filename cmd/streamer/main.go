@@ -35,7 +35,6 @@ const (
 	exitInput  = 3 // a part of the input was unusable, or named a call that is not open
 )
 
-// exitStatuses explains the exit statuses of all commands.
 const exitStatuses = `Exit status:
 
   0  success
@@ -49,7 +48,8 @@ const exitStatuses = `Exit status:
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	go server.PaceGC(ctx, server.BoundMemory(os.DirFS("/"))) // until the process ends
+	server.BoundMemory(os.DirFS("/"))
+	go server.PaceGC(ctx) // until the process ends
 	os.Exit(run(ctx, stdio{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
 }
 

@@ -19,16 +19,16 @@ const (
 type repairCommand struct {
 	File string `arg:"" optional:"" help:"history; standard input if absent or -"`
 	client.NATSFlags
-	Options  string      `placeholder:"JSON" help:"options as a JSON object, or @ and the name of a file with one; docs/repair.md lists them; flags that are given win over them"`
+	Options  string      `placeholder:"JSON" help:"options as JSON or @FILE, which docs/repair.md lists; explicit flags take precedence"`
 	Format   patch.Shape `placeholder:"FORMAT" words:"repairable" help:"format of the history: WORDS; if empty, it is recognised"`
 	Late     string      `placeholder:"TREATMENT" help:"treatment of a result behind a later turn: auto, replace, note or drop; note suits a history that was sent before"`
-	Provider string      `placeholder:"PROVIDER" words:"providers,open" help:"provider whose rules about ids and order hold: WORDS"`
-	Profile  string      `placeholder:"SYSTEM" words:"profiles,open" help:"other system whose repair is reproduced exactly: WORDS"`
+	Provider string      `placeholder:"PROVIDER" words:"providers,open" help:"provider whose rules of ids and order apply: WORDS"`
+	Profile  string      `placeholder:"SYSTEM" words:"profiles,open" help:"system whose repair is reproduced exactly: WORDS"`
 	Lang     string      `placeholder:"LANGUAGE" help:"language of the texts: en or zh"`
 	Output   string      `placeholder:"KIND" help:"output: full (the history), ops (the edits that lead to it) or check (the report)"`
 	Check    bool        `help:"print the report; exit status 1 if a repair would change the history"`
 	MaxBytes int         `placeholder:"BYTES" help:"maximum size of the history; if 0, 64 MiB"`
-	Session  string      `placeholder:"SESSION" help:"session whose event log is searched first for results, and for the reasons why there are none"`
+	Session  string      `placeholder:"SESSION" help:"session whose event log is searched first for results, and for the reasons of missing ones"`
 	Report   string      `placeholder:"FILE" help:"file to write the report to, - for standard error"`
 }
 

@@ -13,8 +13,8 @@ type replayCommand struct {
 	client.NATSFlags
 	Session session `required:"" placeholder:"SESSION" help:"session to publish to"`
 	formatFlag
-	Follow bool          `help:"wait for more when the end of FILE is reached, until the command is interrupted; a file that is truncated or replaced is read from its beginning"`
-	Wait   time.Duration `placeholder:"DURATION" default:"10s" help:"maximum time without events to wait for the fold of the inputs; if 0, they are only published"`
+	Follow bool          `help:"wait for more at the end of FILE, until interrupted; a truncated or replaced file is read from its beginning"`
+	Wait   time.Duration `placeholder:"DURATION" default:"10s" help:"maximum wait without events for the fold of the inputs; if 0, they are only published"`
 	Speed  string        `placeholder:"SPEED" enum:",1,10,max" default:"" help:"1 (as recorded, or as models stream), 10 (times as fast) or max (without pauses); default 1 for a file, max for standard input and with --follow"`
 }
 

@@ -44,7 +44,6 @@ func (c *serveCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) er
 	return s.Run(ctx)
 }
 
-// openServer opens the server that the flags configure.
 func openServer(ctx context.Context, std stdio, f *server.ServerFlags, i *cli.Invocation) (*server.Server, error) {
 	log, err := server.Logger(std.err, f.LogLevel, f.LogFormat)
 	if err != nil {

@@ -10,6 +10,6 @@ type versionCommand struct{}
 
 // Run prints the version.
 func (*versionCommand) Run(std stdio) error {
-	_, err := io.WriteString(std.out, client.ReadBuild().String())
+	_, err := io.WriteString(std.out, client.Build())
 	return err
 }

@@ -50,7 +50,7 @@ func (f *file) section(m *yaml.Node, n *kong.Node) error {
 	if m.Kind != yaml.MappingNode {
 		return f.at(m, "need a mapping of flags to values")
 	}
-	names := known(n)
+	names := keysOf(n)
 	for i := 0; i < len(m.Content); i += 2 {
 		key, value := m.Content[i], m.Content[i+1]
 		path := keyPath(n, key.Value)
@@ -79,9 +79,9 @@ func keyPath(n *kong.Node, key string) string {
 	return strings.Join(append(commandPath(n), key), " ")
 }
 
-// known returns the keys that a section may have: the flags of its command, those that
+// keysOf returns the keys that a section may have: the flags of its command, those that
 // mean the same in all commands below it, and the names of its commands.
-func known(n *kong.Node) (names []string) {
+func keysOf(n *kong.Node) (names []string) {
 	var walk func(at *kong.Node)
 	walk = func(at *kong.Node) {
 		for _, f := range at.Flags {

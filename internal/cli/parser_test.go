@@ -167,8 +167,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestMasked: no password of a URL is printed.
-func TestMasked(t *testing.T) {
+// TestMask: no password of a URL is printed.
+func TestMask(t *testing.T) {
 	for in, want := range map[string]string{
 		"nats://a:secret@h:1":                  "nats://a:***@h:1",
 		"nats://a:secret@h:1,nats://b:x@h:2":   "nats://a:***@h:1,nats://b:***@h:2",
@@ -180,7 +180,7 @@ func TestMasked(t *testing.T) {
 		"/a,b":                                 "/a,b",
 		"nats://a:b@c@h:1, nats://u:secret@h2": "nats://a:***@h:1,nats://u:***@h2",
 	} {
-		if got := masked(in); got != want {
+		if got := mask(in); got != want {
 			t.Errorf("%s: got %s, want %s", in, got, want)
 		}
 	}

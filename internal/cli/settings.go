@@ -84,11 +84,11 @@ func valueOf(f *kong.Flag) any {
 		return v
 	}
 	if !f.IsSlice() {
-		return masked(f.Target.String())
+		return mask(f.Target.String())
 	}
 	list := []string{}
 	for j := range f.Target.Len() {
-		list = append(list, masked(fmt.Sprint(f.Target.Index(j).Interface())))
+		list = append(list, mask(fmt.Sprint(f.Target.Index(j).Interface())))
 	}
 	return list
 }
@@ -104,9 +104,9 @@ func Short(d string) string {
 	return d
 }
 
-// masked replaces the passwords in URLs that commas separate. A URL that cannot be
+// mask replaces the passwords in URLs that commas separate. A URL that cannot be
 // parsed may have one anywhere before its @.
-func masked(text string) string {
+func mask(text string) string {
 	urls := strings.Split(text, ",")
 	for j, s := range urls {
 		u, err := url.Parse(strings.TrimSpace(s))

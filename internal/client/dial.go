@@ -19,7 +19,6 @@ const URLFile = "nats-url"
 // DefaultNATS is the default address of the embedded server.
 const DefaultNATS = "127.0.0.1:4222"
 
-// dialTime bounds how long Dial waits for NATS.
 const dialTime = 10 * time.Second
 
 // Dial connects to the streams of a running server: the one at o.URL or, if that is

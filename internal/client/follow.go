@@ -9,16 +9,15 @@ import (
 	"time"
 )
 
-// readSize is the maximum number of bytes of a read of a pipe.
 const readSize = 32 << 10
 
-// followEvery is the time between two looks at a file that may grow.
+// followEvery is the time between two reads at the end of a file.
 const followEvery = 200 * time.Millisecond
 
-// Following reads a file that grows, from its beginning, until a context ends. If
+// follower reads a file that grows, from its beginning, until a context ends. If
 // the file becomes shorter, or another one takes its name, it is read from its
 // beginning again.
-type Following struct {
+type follower struct {
 	done <-chan struct{}
 	name string
 	file *os.File
@@ -26,20 +25,19 @@ type Following struct {
 	last byte  // that was read
 }
 
-// Follow opens a file that grows. When ctx ends, reads return context.Canceled.
-func Follow(ctx context.Context, name string) (*Following, error) {
+// openFollower opens a file that grows. When ctx ends, reads return context.Canceled.
+func openFollower(ctx context.Context, name string) (*follower, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	return &Following{done: ctx.Done(), name: name, file: file, last: '\n'}, nil
+	return &follower{done: ctx.Done(), name: name, file: file, last: '\n'}, nil
 }
 
-// Close closes the file.
-func (f *Following) Close() error { return f.file.Close() }
+func (f *follower) Close() error { return f.file.Close() }
 
 // Read reads bytes of the file. It waits until there are some.
-func (f *Following) Read(b []byte) (int, error) {
+func (f *follower) Read(b []byte) (int, error) {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {
@@ -52,15 +50,15 @@ func (f *Following) Read(b []byte) (int, error) {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return 0, err
 		}
-		again, err := f.restart()
+		restarted, err := f.restart()
 		if err != nil {
 			return 0, err
 		}
-		if again && f.last != '\n' && len(b) > 0 { // the last line gets no end any more
+		if restarted && f.last != '\n' && len(b) > 0 { // the last line gets no end any more
 			b[0], f.last = '\n', '\n'
 			return 1, nil
 		}
-		if again {
+		if restarted {
 			continue
 		}
 		select {
@@ -73,7 +71,7 @@ func (f *Following) Read(b []byte) (int, error) {
 
 // restart begins at the beginning if the file became shorter or another one took
 // its name. It reports whether it did.
-func (f *Following) restart() (bool, error) {
+func (f *follower) restart() (bool, error) {
 	now, err := f.file.Stat()
 	if err != nil {
 		return false, err
@@ -98,24 +96,24 @@ func (f *Following) restart() (bool, error) {
 	return true, err
 }
 
-// interruptible is a reader whose reads end when a context ends, although those of
+// cancelReader is a reader whose reads end when a context ends, although those of
 // the source may not.
-type interruptible struct {
+type cancelReader struct {
 	done   <-chan struct{}
 	chunks <-chan chunk
 	rest   chunk
 }
 
-// chunk is what one read of the source returned.
+// chunk is the result of one read of the source.
 type chunk struct {
 	data []byte
 	err  error
 }
 
-// interruptibly returns a reader of source whose reads return context.Canceled when
+// newCancelReader returns a reader of source whose reads return context.Canceled when
 // ctx ends. A read of the source that is then under way ends with the process: a
 // pipe has no deadline.
-func interruptibly(ctx context.Context, source io.Reader) io.Reader {
+func newCancelReader(ctx context.Context, source io.Reader) io.Reader {
 	chunks := make(chan chunk)
 	go func() {
 		for {
@@ -131,11 +129,10 @@ func interruptibly(ctx context.Context, source io.Reader) io.Reader {
 			}
 		}
 	}()
-	return &interruptible{done: ctx.Done(), chunks: chunks}
+	return &cancelReader{done: ctx.Done(), chunks: chunks}
 }
 
-// Read reads bytes of the source.
-func (r *interruptible) Read(b []byte) (int, error) {
+func (r *cancelReader) Read(b []byte) (int, error) {
 	for len(r.rest.data) == 0 {
 		if r.rest.err != nil {
 			return 0, r.rest.err

@@ -27,7 +27,7 @@ func TestFollow(t *testing.T) {
 	write(0, "one\n")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	f, err := Follow(ctx, name)
+	f, err := openFollower(ctx, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,17 +57,17 @@ func TestFollow(t *testing.T) {
 
 // TestFollowMissing: the file must exist.
 func TestFollowMissing(t *testing.T) {
-	if _, err := Follow(t.Context(), filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := openFollower(t.Context(), filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want %v", err, os.ErrNotExist)
 	}
 }
 
-// TestInterruptibly: a read ends with the context although the source has nothing.
-func TestInterruptibly(t *testing.T) {
+// TestCancelReader: a read ends with the context although the source has nothing.
+func TestCancelReader(t *testing.T) {
 	source, feed := io.Pipe()
 	defer feed.Close()
 	ctx, stop := context.WithCancel(t.Context())
-	in := interruptibly(ctx, source)
+	in := newCancelReader(ctx, source)
 	go func() { _, _ = io.WriteString(feed, "abc") }() // until it is read
 	got := make([]byte, 2)
 	for _, want := range []string{"ab", "c"} {

@@ -1,9 +1,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"time"
 
 	"streamer/internal/events"
@@ -58,7 +62,7 @@ func (i *Interrupt) Publish(ctx context.Context, b *Broker, token string) (seq u
 
 // Run publishes the interrupt and waits until an event answers it, for at most the
 // time limit.
-func (i *Interrupt) Run(ctx context.Context, b *Broker, token string, limit time.Duration) (*Outcome, error) {
+func (i *Interrupt) Run(ctx context.Context, b *Broker, token string, limit time.Duration) (*InterruptResult, error) {
 	_, from, err := b.EventBounds(ctx)
 	if err != nil {
 		return nil, err
@@ -67,12 +71,91 @@ func (i *Interrupt) Run(ctx context.Context, b *Broker, token string, limit time
 	if err != nil {
 		return nil, err
 	}
-	o := &Outcome{seq: seq, calls: i.Calls}
-	if err := o.await(ctx, b, token, from, limit); err != nil {
+	r := &InterruptResult{seq: seq, calls: i.Calls}
+	if err := r.await(ctx, b, token, from, limit); err != nil {
 		return nil, err
 	}
-	if o.rejected != "" {
-		return nil, fmt.Errorf("input %d was rejected: %s", o.seq, o.rejected)
+	if r.rejected != "" {
+		return nil, fmt.Errorf("input %d was rejected: %s", r.seq, r.rejected)
 	}
-	return o, nil
+	return r, nil
+}
+
+// InterruptResult has the events of an interrupt.
+type InterruptResult struct {
+	seq   uint64   // of the interrupt, as its events are numbered
+	calls []string // to close; none for all
+
+	closed   []events.Event // the results
+	run      string         // that ended; "" if none
+	rejected string         // why the interrupt was rejected; "" if it was not
+}
+
+// Print writes a line for each call or run that the interrupt closed.
+func (r *InterruptResult) Print(w io.Writer, session string) {
+	for i := range r.closed {
+		c := &r.closed[i]
+		fmt.Fprintf(w, "closed call %s of %s, id %s\n", c.Call, cmp.Or(c.ToolName, "a tool without a name"), c.ID)
+	}
+	if r.run != "" {
+		fmt.Fprintf(w, "ended run %s\n", r.run)
+	}
+	if len(r.closed) == 0 && r.run == "" && len(r.calls) == 0 {
+		fmt.Fprintf(w, "nothing is open in session %s\n", session)
+	}
+}
+
+// Missing returns the named calls that were not open.
+func (r *InterruptResult) Missing() (names []string) {
+	for _, name := range r.calls {
+		if !slices.ContainsFunc(r.closed, func(e events.Event) bool { return e.Call == name || e.ID == name || e.UID == name }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// errComplete ends the wait for a result that is complete.
+var errComplete = errors.New("the result is complete")
+
+// await reads the session's events after sequence from until the interrupt is
+// answered, for at most limit.
+func (r *InterruptResult) await(ctx context.Context, b *Broker, token string, from uint64, limit time.Duration) error {
+	waiting, stop := context.WithTimeout(ctx, limit)
+	defer stop()
+	err := b.Tail(waiting, token, from, func(e events.Record, _ bool) error { return r.take(&e) })
+	switch {
+	case errors.Is(err, errComplete):
+		return nil
+	case ctx.Err() == nil && waiting.Err() != nil:
+		return fmt.Errorf("the interrupt is stored as input %d, but its outcome was not known after %s: is a streamer running on these logs? The interrupt takes effect as soon as one is", r.seq, limit)
+	}
+	return err
+}
+
+// take records an event of the session. It returns errComplete if no result of the
+// interrupt can follow.
+func (r *InterruptResult) take(s *events.Record) error {
+	if s.Seq == 0 || s.ID.Seq < r.seq || s.Type == events.Synthetic { // Seq is 0 at the end of the history
+		return nil
+	}
+	if s.ID.Seq > r.seq {
+		return errComplete
+	}
+	var e events.Event
+	if err := json.Unmarshal(s.Data, &e); err != nil {
+		return fmt.Errorf("event %d: %w", s.Seq, err)
+	}
+	switch e.Type {
+	case events.ToolCallResult:
+		r.closed = append(r.closed, e)
+	case events.RunFinished:
+		r.run = e.Run
+	case events.Rejected:
+		r.rejected = e.Reason.Text
+		return errComplete
+	case events.Interruption:
+		return errComplete
+	}
+	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"streamer/internal/cli"
 )
 
-// progressEvery is the time between two updates of a ProgressLine.
 const progressEvery = 500 * time.Millisecond
 
 // ProgressLine is a line on a terminal that shows the progress of a command. It

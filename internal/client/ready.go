@@ -10,10 +10,8 @@ import (
 	"time"
 )
 
-// readyTime is the maximum time that Ready waits for an answer.
 const readyTime = 4 * time.Second
 
-// maxReady is the maximum length in bytes of an answer that Ready reads.
 const maxReady = 16 << 10
 
 // Ready asks the server that listens on an address of this machine whether it is

@@ -7,8 +7,8 @@ import (
 	"streamer/internal/events"
 )
 
-// Rejected returns the rejections among events whose inputs are lines.
-func Rejected(list []events.Event) *events.Rejections {
+// Rejections returns the rejections among events whose inputs are lines.
+func Rejections(list []events.Event) *events.Rejections {
 	r := &events.Rejections{}
 	for i := range list {
 		if e := &list[i]; e.Type == events.Rejected {

@@ -22,7 +22,7 @@ func TestRejections(t *testing.T) {
 		reject(10+i, fmt.Sprint("reason ", i))
 	}
 	var out strings.Builder
-	r := Rejected(list)
+	r := Rejections(list)
 	PrintRejections(&out, r, "x: ")
 	for _, want := range []string{
 		"x: line 2, offset 4: bad_json: wrong (3 times, last in line 9)\n", "x: line 3, offset 4: bad_json: other\n",

@@ -35,8 +35,8 @@ type Replayer struct {
 	at       time.Duration // of the last recorded input with a time
 }
 
-// Replayed describes a recorded stream that was published.
-type Replayed struct {
+// ReplayResult is the result of publishing a recorded stream.
+type ReplayResult struct {
 	Inputs     int               // that were published
 	Rejected   int               // inputs that were rejected, at least in part
 	Rejections events.Rejections // the reasons
@@ -47,7 +47,7 @@ type Replayed struct {
 
 // Print writes to out how many inputs were published, and to errs which were
 // rejected.
-func (r *Replayed) Print(out, errs io.Writer, session string) {
+func (r *ReplayResult) Print(out, errs io.Writer, session string) {
 	what := "inputs"
 	if r.Inputs == 1 {
 		what = "input"
@@ -66,10 +66,10 @@ func (r *Replayed) Print(out, errs io.Writer, session string) {
 // Run publishes a recorded stream, as Stream does, and waits until it is folded:
 // until no event of the session has come for the time limit. It writes the progress
 // to errs if that is a terminal. It returns what is known even if ctx ends.
-func (r *Replayer) Run(ctx context.Context, in Source, limit time.Duration, errs io.Writer) (Replayed, error) {
+func (r *Replayer) Run(ctx context.Context, in Source, limit time.Duration, errs io.Writer) (ReplayResult, error) {
 	t, err := r.Broker.Track(ctx, r.Token)
 	if err != nil {
-		return Replayed{}, err
+		return ReplayResult{}, err
 	}
 	r.tracking = t
 	showing, stop := context.WithCancel(context.WithoutCancel(ctx)) // what was published has an outcome
@@ -98,13 +98,12 @@ func (r *Replayer) Run(ctx context.Context, in Source, limit time.Duration, errs
 	if complete {
 		limit = 0
 	}
-	return Replayed{t.inputs, rejected, why, limit}, err
+	return ReplayResult{t.inputs, rejected, why, limit}, err
 }
 
 // storeTime bounds the wait for the acknowledgement of an input after an interrupt.
 const storeTime = 2 * time.Second
 
-// outlive returns a context that ends some time after ctx.
 func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
@@ -133,7 +132,6 @@ func (r *Replayer) Stream(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// piece publishes a part of a stream.
 func (r *Replayer) piece(ctx context.Context, p inputs.Piece, binary bool) error {
 	if in, ok := ParseRecorded(p.Data); ok && !binary {
 		return r.Recorded(ctx, in, p.Line)
@@ -171,7 +169,6 @@ func (r *Replayer) Recorded(ctx context.Context, in Recorded, n int) error {
 	return r.input(ctx, in.Kind, in.Data, n)
 }
 
-// input publishes an input and waits until it is stored.
 func (r *Replayer) input(ctx context.Context, kind inputs.Kind, data []byte, line int) error {
 	if r.nonce == "" {
 		r.nonce = nuid.Next()
@@ -205,7 +202,6 @@ func (r *Replayer) end(ctx context.Context) error {
 	return nil
 }
 
-// sleepUntil waits until a time, or until ctx ends.
 func sleepUntil(ctx context.Context, t time.Time) error {
 	wait := time.NewTimer(time.Until(t))
 	defer wait.Stop()

@@ -22,10 +22,10 @@ type Source struct {
 // OpenReplay opens a stream to publish: standard input if file is -.
 func OpenReplay(ctx context.Context, stdin io.Reader, file string, follow bool) (Source, error) {
 	if file == "-" {
-		return Source{io.NopCloser(interruptibly(ctx, stdin)), true, 0}, nil
+		return Source{io.NopCloser(newCancelReader(ctx, stdin)), true, 0}, nil
 	}
 	if follow {
-		f, err := Follow(ctx, file)
+		f, err := openFollower(ctx, file)
 		return Source{f, true, 0}, err
 	}
 	f, err := os.Open(file)
@@ -36,7 +36,7 @@ func OpenReplay(ctx context.Context, stdin io.Reader, file string, follow bool) 
 		return Source{struct {
 			io.Reader
 			io.Closer
-		}{interruptibly(ctx, f), f}, true, 0}, nil
+		}{newCancelReader(ctx, f), f}, true, 0}, nil
 	}
 	lines, err := countLines(f)
 	if err != nil {
@@ -46,7 +46,6 @@ func OpenReplay(ctx context.Context, stdin io.Reader, file string, follow bool) 
 	return Source{f, false, lines}, nil
 }
 
-// countLines returns the number of lines of a file, and goes back to its beginning.
 func countLines(f *os.File) (lines uint64, err error) {
 	buf := make([]byte, 64<<10)
 	for last := byte('\n'); ; {

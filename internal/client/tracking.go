@@ -29,7 +29,6 @@ type Tracking struct {
 	replayStatus
 }
 
-// replayStatus is how far a replay has come.
 type replayStatus struct {
 	inputs, calls, rejected int
 	line                    int       // of the last input
@@ -154,7 +153,6 @@ func (t *Tracking) find(seq uint64) (int, bool) {
 	return slices.BinarySearchFunc(t.recent, seq, func(a published, seq uint64) int { return cmp.Compare(a.seq, seq) })
 }
 
-// checkpointEvery is the time between two reads of a partition's checkpoint.
 const checkpointEvery = 200 * time.Millisecond
 
 // await waits until the partition is folded past the last input and all events of the

@@ -10,43 +10,24 @@ import (
 	"streamer/internal/events"
 )
 
-// Build describes this program.
-type Build struct {
-	Version  string
-	Commit   string // "unknown" if it was not built from a repository
-	Modified bool   // the source differs from the commit
-	Go       string
-	Platform string
-}
-
-// ReadBuild returns the description that the Go toolchain recorded.
-func ReadBuild() Build {
-	b := Build{Version: Version(), Commit: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			b.Commit = s.Value
-		case "vcs.modified":
-			b.Modified = s.Value == "true"
+// Build returns the version, the commit and the Go release of this program, as the Go
+// toolchain recorded them, a line for each.
+func Build() string {
+	commit, modified := "unknown", "" // if it was not built from a repository
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				commit = s.Value
+			case s.Key == "vcs.modified" && s.Value == "true":
+				modified = ", modified"
+			}
 		}
 	}
-	return b
+	return fmt.Sprintf("streamer %s\ncommit   %s%s\ngo       %s %s/%s\nschema   %d\n", Version(), commit, modified, runtime.Version(), runtime.GOOS, runtime.GOARCH, events.SchemaVersion)
 }
 
-// String returns the description in one line for each part.
-func (b Build) String() string {
-	commit := b.Commit
-	if b.Modified {
-		commit += ", modified"
-	}
-	return fmt.Sprintf("streamer %s\ncommit   %s\ngo       %s %s\nschema   %d\n", b.Version, commit, b.Go, b.Platform, events.SchemaVersion)
-}
-
-// Version returns the version of this program, as the Go toolchain recorded it.
+// Version returns the version of this program.
 func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return info.Main.Version

@@ -3,4 +3,7 @@
 //
 // It only reads. What it writes to a terminal is meant for people and can change;
 // lines of JSON are stored events, or objects that only gain fields.
+//
+// The commands read the logs themselves, also while no worker and no gateway runs. Service
+// answers the same on NATS, for clients whose account does not reach the logs.
 package inspect

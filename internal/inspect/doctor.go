@@ -93,7 +93,6 @@ func Diagnose(ctx context.Context, o client.BrokerOptions) Findings {
 	return fs
 }
 
-// examine checks the server, the streams and the workers.
 func examine(ctx context.Context, b *client.Broker) (fs Findings) {
 	d := diagnosis{Broker: b, Findings: &fs}
 	for _, check := range []func(context.Context){d.server, d.streams, d.storage, d.workers, d.partitions} {
@@ -111,7 +110,6 @@ func examine(ctx context.Context, b *client.Broker) (fs Findings) {
 // repeated until then.
 const checkTime = 10 * time.Second
 
-// diagnosis is one Diagnose.
 type diagnosis struct {
 	*client.Broker
 	*Findings
@@ -144,7 +142,7 @@ func (d diagnosis) server(ctx context.Context) {
 const clockDifference = 2 * time.Second
 
 func (d diagnosis) streams(ctx context.Context) {
-	asked := time.Now()
+	start := time.Now()
 	list, err := d.StreamReports(ctx)
 	if err != nil {
 		d.fail("streams", "look at the log of the NATS server, and at nats stream report", "%v", err)
@@ -167,7 +165,7 @@ func (d diagnosis) streams(ctx context.Context) {
 	if err := d.Ready(ctx); err != nil {
 		d.fail("ready", "see \"Failures of NATS\" in docs/operations.md", "%v", err)
 	}
-	d.clock(list, asked)
+	d.clock(list, start)
 }
 
 // enoughReplicas is the number of replicas with which a stream survives the loss of a
@@ -177,7 +175,6 @@ const enoughReplicas = 3
 // majority is the check whether most replicas of the streams are there.
 const majority = "majority"
 
-// replicas checks how many servers have each stream.
 func (d diagnosis) replicas(list []broker.StreamReport) {
 	behind, few, lost := map[string][]string{}, []string{}, []string{}
 	for _, s := range list {
@@ -206,7 +203,6 @@ func (d diagnosis) replicas(list []broker.StreamReport) {
 	}
 }
 
-// storage compares what the account has stored with its limit.
 func (d diagnosis) storage(ctx context.Context) {
 	used, most, err := d.Storage(ctx)
 	switch {
@@ -220,14 +216,14 @@ func (d diagnosis) storage(ctx context.Context) {
 }
 
 // clock compares the clocks of the servers that lead streams with that of this
-// machine. The answers came between asked and now.
-func (d diagnosis) clock(list []broker.StreamReport, asked time.Time) {
+// machine. The answers came between start and now.
+func (d diagnosis) clock(list []broker.StreamReport, start time.Time) {
 	difference, server := time.Duration(0), ""
 	for _, s := range list {
 		if s.Clock.IsZero() {
 			continue
 		}
-		if by := max(asked.Sub(s.Clock), time.Until(s.Clock)); by > difference {
+		if by := max(start.Sub(s.Clock), time.Until(s.Clock)); by > difference {
 			difference, server = by, s.Leader
 		}
 	}
@@ -280,13 +276,13 @@ func (d diagnosis) partitions(ctx context.Context) {
 	d.ok("lag", "all of the %d partitions are folded to their end, or at most %s behind", len(list), lagTime)
 }
 
-// leastFree is the number of free bytes on the disk below which there is a warning.
-const leastFree = 1 << 30
+// minFree is the number of free bytes on the disk below which there is a warning.
+const minFree = 1 << 30
 
 func (fs *Findings) disk(dir string) {
 	switch free := natsserver.FreeBytes(dir); {
 	case free == 0: // not known
-	case free < leastFree:
+	case free < minFree:
 		fs.warn("disk", "free some space, or choose another --data-dir; at the limit nothing is stored", "%s free for %s", bytes(free), dir)
 	default:
 		fs.ok("disk", "%s free for %s", bytes(free), dir)
@@ -300,7 +296,6 @@ func ageText(d time.Duration) string {
 	return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
 }
 
-// bytes returns a number of bytes with a unit.
 func bytes(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	f, i := float64(n), 0

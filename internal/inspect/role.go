@@ -29,7 +29,6 @@ func Check(ctx context.Context, o client.BrokerOptions, role string) (Findings, 
 // probeSession is the session whose events Probe causes.
 const probeSession = "streamer-doctor"
 
-// probeTime bounds each check of a role.
 const probeTime = 5 * time.Second
 
 // Probe checks what a client with the credentials of o can do in a role: agent,
@@ -57,7 +56,6 @@ func Probe(ctx context.Context, o broker.Options, role string) Findings {
 	return p.Findings
 }
 
-// probe is one Probe.
 type probe struct {
 	Findings
 
@@ -99,7 +97,6 @@ func (p *probe) internal(nc *nats.Conn) {
 	p.ok("isolation", "internal streams cannot be reached")
 }
 
-// interrupt publishes an interrupt and waits for its event.
 func (p *probe) interrupt(ctx context.Context, nc *nats.Conn) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -154,7 +151,6 @@ func (p *probe) inputs(ctx context.Context, nc *nats.Conn) {
 	}
 }
 
-// stream reads the stream of events.
 func (p *probe) stream(ctx context.Context, nc *nats.Conn) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()

@@ -81,7 +81,6 @@ func frame(paint cli.Paint, calls []*Call, now time.Time) (lines []string) {
 	return lines
 }
 
-// left returns the time to the deadline of a call.
 func left(c *Call, now time.Time) string {
 	if c.Deadline == nil || c.Deadline.IsZero() || c.Deadline.Before(now) {
 		return ""

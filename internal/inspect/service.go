@@ -23,7 +23,6 @@ const (
 	maxEntries   = 1000
 )
 
-// maxQueries is the maximum number of requests that the service answers at once.
 const maxQueries = 16
 
 // Service returns the NATS service that answers what the commands sessions, calls,
@@ -32,11 +31,11 @@ func Service(s *server.Server) natsservice.Service {
 	q := queries{b: s.Broker, ready: s.Ready, warnings: s.Worker.Warnings}
 	endpoint := func(name string, answer func(context.Context, query, int) (any, error)) natsservice.Endpoint {
 		return natsservice.Endpoint{Name: name, Subject: "streamer." + name, Answer: func(ctx context.Context, request []byte, limit int) ([]byte, error) {
-			asked, err := parseQuery(request)
+			q, err := parseQuery(request)
 			if err != nil {
 				return nil, err
 			}
-			a, err := answer(ctx, asked, limit)
+			a, err := answer(ctx, q, limit)
 			if err != nil {
 				return nil, err
 			}
@@ -66,7 +65,6 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Text }
 
-// status returns the status and the text for an error.
 func status(err error) (int, string) {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		return r.Status, r.Text
@@ -77,7 +75,6 @@ func status(err error) (int, string) {
 	return 503, "the logs cannot be read just now; ask again"
 }
 
-// query is the body of a request.
 type query struct {
 	Session string        `json:"session"`
 	After   uint64        `json:"after"` // sequence of an event
@@ -85,7 +82,7 @@ type query struct {
 	Limit   int           `json:"limit"` // if zero, usualEntries
 }
 
-// parseQuery parses a request. An empty body is {}.
+// parseQuery parses a request; an empty body is {}.
 func parseQuery(request []byte) (q query, err error) {
 	if len(gobytes.TrimSpace(request)) > 0 {
 		d := json.NewDecoder(gobytes.NewReader(request))
@@ -109,7 +106,6 @@ func parseQuery(request []byte) (q query, err error) {
 	return q, nil
 }
 
-// token returns the token of the session of a request.
 func (q query) token() (string, error) {
 	if q.Session == "" {
 		return "", &Refusal{400, `the request names no session: {"session":"chat-42"}`}
@@ -121,7 +117,6 @@ func (q query) token() (string, error) {
 	return token, nil
 }
 
-// queries answers requests.
 type queries struct {
 	b        *client.Broker
 	ready    func(context.Context) error
@@ -132,8 +127,8 @@ type sessionsAnswer struct {
 	Sessions []sessionEntry `json:"sessions"` // newest first
 }
 
-func (q queries) sessions(ctx context.Context, asked query, _ int) (any, error) {
-	list, err := q.b.Sessions(ctx, asked.Limit)
+func (q queries) sessions(ctx context.Context, req query, _ int) (any, error) {
+	list, err := q.b.Sessions(ctx, req.Limit)
 	a := sessionsAnswer{[]sessionEntry{}}
 	for _, s := range list {
 		a.Sessions = append(a.Sessions, sessionEntry(s))
@@ -147,62 +142,52 @@ type callsAnswer struct {
 }
 
 // calls returns the newest calls of a session, in the order of their starts.
-func (q queries) calls(ctx context.Context, asked query, _ int) (any, error) {
-	if _, err := asked.token(); err != nil {
+func (q queries) calls(ctx context.Context, req query, _ int) (any, error) {
+	if _, err := req.token(); err != nil {
 		return nil, err
 	}
-	var calls Calls
-	err := each(ctx, q.b, asked.Session, func(_ *events.Record, e *events.Event) error {
-		calls.Apply(e)
-		return nil
-	})
-	list := calls.List()
-	from := max(0, len(list)-asked.Limit)
+	list, err := callsOf(ctx, q.b, req.Session)
+	from := max(0, len(list)-req.Limit)
 	return callsAnswer{append([]*Call{}, list[from:]...), from > 0}, err
 }
 
 type eventsAnswer struct {
-	Events []storedEvent `json:"events"`
-	After  uint64        `json:"after"` // of a request for the events that follow
-	More   bool          `json:"more"`
+	Events []eventEntry `json:"events"`
+	After  uint64       `json:"after"` // of a request for the events that follow
+	More   bool         `json:"more"`
 }
 
-type storedEvent struct {
+type eventEntry struct {
 	Seq   uint64          `json:"seq"`
 	Event json.RawMessage `json:"event"` // as it is stored
 }
 
-// entryBytes is the maximum size of what a storedEvent has besides the event, and
+// entryBytes is the maximum size of what a eventEntry has besides the event, and
 // answerBytes that of an answer.
 const (
 	entryBytes  = 64
 	answerBytes = 256
 )
 
-// errEnough ends the reading of events.
 var errEnough = errors.New("enough events")
 
 // events returns the events of a session after a sequence, as many as fit.
-func (q queries) events(ctx context.Context, asked query, limit int) (any, error) {
-	token, err := asked.token()
+func (q queries) events(ctx context.Context, req query, limit int) (any, error) {
+	token, err := req.token()
 	if err != nil {
 		return nil, err
 	}
-	wanted := map[events.Type]bool{}
-	for _, t := range asked.Types {
-		wanted[t] = true
-	}
-	a, size := eventsAnswer{Events: []storedEvent{}, After: asked.After}, answerBytes
-	err = q.b.Events(ctx, token, asked.After, func(r events.Record) error {
-		if r.Type == events.Synthetic || len(wanted) > 0 && !wanted[r.Type] {
+	a, size := eventsAnswer{Events: []eventEntry{}, After: req.After}, answerBytes
+	err = q.b.Events(ctx, token, req.After, func(r events.Record) error {
+		if r.Type == events.Synthetic || len(req.Types) > 0 && !slices.Contains(req.Types, r.Type) {
 			a.After = r.Seq
 			return nil
 		}
-		if size += entryBytes + len(r.Data); size > limit || len(a.Events) == asked.Limit {
+		if size += entryBytes + len(r.Data); size > limit || len(a.Events) == req.Limit {
 			a.More = true
 			return errEnough
 		}
-		a.Events, a.After = append(a.Events, storedEvent{r.Seq, r.Data}), r.Seq
+		a.Events, a.After = append(a.Events, eventEntry{r.Seq, r.Data}), r.Seq
 		return nil
 	})
 	switch {
@@ -211,7 +196,7 @@ func (q queries) events(ctx context.Context, asked query, limit int) (any, error
 	case a.More && len(a.Events) == 0:
 		return nil, &Refusal{413, fmt.Sprintf("the event after %d is larger than an answer, which has at most %d bytes: read it over HTTP or from the stream TOOLCALLS", a.After, limit)}
 	case a.After == 0:
-		return nil, &NoEventsError{asked.Session}
+		return nil, &NoEventsError{req.Session}
 	}
 	return a, nil
 }
@@ -223,7 +208,6 @@ type statusAnswer struct {
 	Checks   Findings `json:"checks"` // as doctor prints them
 }
 
-// statusTime bounds the checks of a status.
 const statusTime = 5 * time.Second
 
 func (q queries) status(ctx context.Context, _ query, _ int) (any, error) {

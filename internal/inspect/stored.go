@@ -59,14 +59,12 @@ func Sessions(ctx context.Context, b *client.Broker, o Output, limit int, now ti
 	return writeTable(o.W, o.Paint, rows)
 }
 
-// sessionEntry is a session in JSON.
 type sessionEntry struct {
 	Session string    `json:"session"`
 	Last    time.Time `json:"last"` // when its last snapshot was stored
 	Open    int       `json:"open"` // number of open calls
 }
 
-// ago returns how long ago something was.
 func ago(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -82,17 +80,13 @@ func ago(d time.Duration) string {
 
 // WriteCalls writes the calls of a session.
 func WriteCalls(ctx context.Context, b *client.Broker, o Output, session string, now time.Time) error {
-	var calls Calls
-	err := each(ctx, b, session, func(_ *events.Record, e *events.Event) error {
-		calls.Apply(e)
-		return nil
-	})
+	calls, err := callsOf(ctx, b, session)
 	if err != nil {
 		return err
 	}
 	if o.JSON {
 		enc := json.NewEncoder(o.W)
-		for _, c := range calls.List() {
+		for _, c := range calls {
 			if err := enc.Encode(c); err != nil {
 				return err
 			}
@@ -100,17 +94,26 @@ func WriteCalls(ctx context.Context, b *client.Broker, o Output, session string,
 		return nil
 	}
 	longest := time.Duration(0)
-	for _, c := range calls.List() {
+	for _, c := range calls {
 		longest = max(longest, total(c, now))
 	}
 	rows := [][]cell{header("CALL", "TOOL", "STATUS", "ARGS", "TOTAL", "", "ID")}
-	for _, c := range calls.List() {
+	for _, c := range calls {
 		rows = append(rows, callRow(c, now, longest))
 	}
 	return writeTable(o.W, o.Paint, rows)
 }
 
-// barWidth is the number of characters of a bar.
+// callsOf returns the calls of a session, in the order of their starts.
+func callsOf(ctx context.Context, b *client.Broker, session string) ([]*Call, error) {
+	var calls Calls
+	err := each(ctx, b, session, func(_ *events.Record, e *events.Event) error {
+		calls.Apply(e)
+		return nil
+	})
+	return calls.List(), err
+}
+
 const barWidth = 24
 
 func callRow(c *Call, now time.Time, longest time.Duration) []cell {
@@ -145,13 +148,9 @@ func statusText(c *Call) string {
 // WriteEvents writes the stored events of a session of the types; of all if types is
 // empty. Lines of JSON are the events as they are stored.
 func WriteEvents(ctx context.Context, b *client.Broker, o Output, session string, types []string) error {
-	wanted := map[events.Type]bool{}
-	for _, t := range types {
-		wanted[events.Type(t)] = true
-	}
 	out := bufio.NewWriter(o.W)
 	err := each(ctx, b, session, func(r *events.Record, e *events.Event) error {
-		if len(wanted) > 0 && !wanted[r.Type] {
+		if len(types) > 0 && !slices.Contains(types, string(r.Type)) {
 			return nil
 		}
 		if o.JSON {
@@ -164,7 +163,6 @@ func WriteEvents(ctx context.Context, b *client.Broker, o Output, session string
 	return errors.Join(err, out.Flush())
 }
 
-// eventLine returns an event as a line of text.
 func eventLine(paint cli.Paint, r *events.Record, e *events.Event) string {
 	colour := cli.Colour("")
 	switch r.Type {
@@ -189,7 +187,7 @@ func eventLine(paint cli.Paint, r *events.Record, e *events.Event) string {
 func subjectOf(e *events.Event) string {
 	switch {
 	case e.Type == events.Interruption:
-		return closedBy(e)
+		return interruptedText(e)
 	case e.Target != nil:
 		t := e.Target
 		names := slices.Concat(t.ToolCallIDs, t.Calls, []string{t.MessageID, t.Run})
@@ -203,8 +201,7 @@ func subjectOf(e *events.Event) string {
 	return e.Call
 }
 
-// closedBy returns the text of an interrupted event.
-func closedBy(e *events.Event) string {
+func interruptedText(e *events.Event) string {
 	var closed int64
 	if e.Closed != nil {
 		closed = *e.Closed
@@ -274,56 +271,46 @@ func Export(ctx context.Context, b *client.Broker, w io.Writer, session string, 
 // ExportFile is Export to a file. A file that exists keeps its content if the session
 // has no events.
 func ExportFile(ctx context.Context, b *client.Broker, name, session string, values bool, line *client.ProgressLine) (n int, err error) {
-	out := &outputFile{name: name}
-	n, err = Export(ctx, b, out, session, values, line)
-	return n, errors.Join(err, out.Close())
-}
-
-// outputFile is a file that the first write creates or truncates.
-type outputFile struct {
-	name string
-	file *os.File
-}
-
-func (o *outputFile) Write(p []byte) (n int, err error) {
-	if o.file == nil {
-		if o.file, err = os.OpenFile(o.name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil {
-			return 0, err
-		}
+	token, err := events.Token(session)
+	if err != nil {
+		return 0, err
 	}
-	return o.file.Write(p)
-}
-
-// Close closes the file if there was a write.
-func (o *outputFile) Close() error {
-	if o.file == nil {
-		return nil
+	switch head, _, err := b.Head(ctx, token); {
+	case err != nil:
+		return 0, err
+	case head == 0:
+		return 0, &NoEventsError{session}
 	}
-	return o.file.Close()
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	n, err = Export(ctx, b, file, session, values, line)
+	return n, errors.Join(err, file.Close())
 }
 
 // inline replaces the references of an event with the values. A value that is no
 // longer stored stays a reference.
 func inline(ctx context.Context, b *client.Broker, e *events.Event) error {
 	if e.ArgsRef != nil {
-		switch value, err := b.Blob(ctx, *e.ArgsRef); {
-		case err == nil:
+		value, err := b.Blob(ctx, *e.ArgsRef)
+		if err == nil {
 			text := string(value)
 			e.ArgsText, e.ArgsRef = &text, nil
 			if e.ArgsValid != nil && *e.ArgsValid && !e.DoubleEncoded && json.Valid(value) {
 				e.ToolArgs = value
 			}
-		case !errors.Is(err, events.ErrNotFound):
+		} else if !errors.Is(err, events.ErrNotFound) {
 			return err
 		}
 	}
 	if e.ToolResultRef != nil {
-		switch value, err := b.Blob(ctx, *e.ToolResultRef); {
-		case err == nil:
+		value, err := b.Blob(ctx, *e.ToolResultRef)
+		if err == nil {
 			if e.ToolResult, e.ToolResultRef = value, nil; !json.Valid(value) {
 				e.ToolResult = events.Quote(string(value))
 			}
-		case !errors.Is(err, events.ErrNotFound):
+		} else if !errors.Is(err, events.ErrNotFound) {
 			return err
 		}
 	}

@@ -12,14 +12,12 @@ import (
 	"streamer/internal/events"
 )
 
-// cell is the text of one column of a row.
 type cell struct {
 	text   string
 	colour cli.Colour // "" for none
 	right  bool       // aligned
 }
 
-// writeTable writes rows with aligned columns.
 func writeTable(w io.Writer, paint cli.Paint, rows [][]cell) error {
 	var widths []int
 	for _, r := range rows {
@@ -96,7 +94,6 @@ func printable(text string) string {
 	}, text)
 }
 
-// colourOf returns the colour of a status.
 func colourOf(s events.Status) cli.Colour {
 	switch s {
 	case events.Completed:
@@ -112,7 +109,6 @@ func colourOf(s events.Status) cli.Colour {
 	}
 }
 
-// duration returns a duration with three digits or so.
 func duration(d time.Duration) string {
 	switch {
 	case d < time.Second:

@@ -13,7 +13,6 @@ import (
 	"streamer/internal/events"
 )
 
-// drawEvery is the time between two drawings of the open calls on a terminal.
 const drawEvery = 200 * time.Millisecond
 
 // Tail writes calls as they change, until ctx ends: of one session, beginning with
@@ -21,7 +20,7 @@ const drawEvery = 200 * time.Millisecond
 // open calls are drawn with bars at the end of the output; elsewhere each change is
 // a line.
 func Tail(ctx context.Context, b *client.Broker, o Output, session string) error {
-	t := &tailing{out: o, live: session == "", calls: &Calls{}}
+	t := &tailer{out: o, live: session == "", calls: &Calls{}}
 	if cli.IsTerminal(o.W) && !o.JSON {
 		t.screen = &screen{out: o}
 	}
@@ -39,8 +38,7 @@ func Tail(ctx context.Context, b *client.Broker, o Output, session string) error
 	return err
 }
 
-// tailing is one Tail.
-type tailing struct {
+type tailer struct {
 	out    Output
 	screen *screen // nil if the output is no terminal
 
@@ -49,7 +47,7 @@ type tailing struct {
 	calls *Calls
 }
 
-func (t *tailing) read(ctx context.Context, b *client.Broker, session string) error {
+func (t *tailer) read(ctx context.Context, b *client.Broker, session string) error {
 	take := func(r events.Record, live bool) error { return t.take(&r, live) }
 	if session == "" {
 		_, last, err := b.EventBounds(ctx)
@@ -66,7 +64,7 @@ func (t *tailing) read(ctx context.Context, b *client.Broker, session string) er
 }
 
 // take takes an event. Stored events before the live ones only change the calls.
-func (t *tailing) take(r *events.Record, live bool) error {
+func (t *tailer) take(r *events.Record, live bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r.Seq == 0 { // the end of the stored events
@@ -118,8 +116,7 @@ func shown(typ events.Type, terminal bool) bool {
 	}
 }
 
-// open prints the calls that were open before the live events.
-func (t *tailing) open() error {
+func (t *tailer) open() error {
 	if t.screen != nil || t.out.JSON {
 		return nil
 	}
@@ -131,7 +128,7 @@ func (t *tailing) open() error {
 	return nil
 }
 
-func (t *tailing) print(c *Call, at time.Time) error {
+func (t *tailer) print(c *Call, at time.Time) error {
 	if t.screen != nil {
 		t.screen.clear()
 	}
@@ -139,7 +136,6 @@ func (t *tailing) print(c *Call, at time.Time) error {
 	return err
 }
 
-// callLine returns the state of a call as a line.
 func callLine(paint cli.Paint, c *Call, at time.Time) string {
 	text := fmt.Sprintf("%s  %s  %s  %s  %s", at.Local().Format("15:04:05.000"), clean(c.Session), c.Call,
 		paint.Text(cli.Bold, clean(orUnnamed(c.Tool))), paint.Text(colourOf(c.Status), statusText(c)))
@@ -160,8 +156,7 @@ func orUnnamed(tool string) string {
 	return tool
 }
 
-// draw draws the open calls until ctx ends.
-func (t *tailing) draw(ctx context.Context) {
+func (t *tailer) draw(ctx context.Context) {
 	tick := time.NewTicker(drawEvery)
 	defer tick.Stop()
 	for {

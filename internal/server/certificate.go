@@ -10,7 +10,6 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// certificateEvery is the minimum interval between two checks of the files.
 const certificateEvery = time.Second
 
 // certificate is the certificate of the gateway. It is read again when one of its
@@ -26,13 +25,11 @@ type certificate struct {
 	pair    *tls.Certificate
 }
 
-// fileStamp changes when a file changes.
 type fileStamp struct {
 	at   time.Time
 	size int64
 }
 
-// newCertificate reads a certificate and its key.
 func newCertificate(certFile, keyFile string, log zerolog.Logger) (*certificate, error) {
 	if certFile == "" || keyFile == "" {
 		return nil, errors.New("need both")
@@ -41,13 +38,12 @@ func newCertificate(certFile, keyFile string, log zerolog.Logger) (*certificate,
 	return c, c.read(time.Now())
 }
 
-// current returns the certificate for a connection.
 func (c *certificate) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); now.Sub(c.checked) >= certificateEvery {
 		if err := c.read(now); err != nil {
-			c.log.Warn().Err(err).Msg("new certificate cannot be read; the last one stays in use")
+			c.log.Warn().Err(err).Msg("cannot read the new certificate; keeping the previous one")
 		}
 	}
 	return c.pair, nil

@@ -17,11 +17,11 @@ type StreamFlags struct {
 	NATSListen string        `name:"nats-listen" group:"streams" placeholder:"ADDRESS" default:"${nats_listen}" help:"loopback address of the embedded server; if its port is in use, a free port is used"`
 	Partitions int           `group:"streams" placeholder:"NUMBER" help:"number of partitions, fixed when the streams are created; if 0, the recorded number, or 16"`
 	Replicas   int           `group:"streams" placeholder:"NUMBER" help:"number of replicas of the streams; if 0, the number they have, or 1"`
-	SyncAlways bool          `group:"streams" help:"the embedded server syncs each message to disk, instead of once a second"`
+	SyncAlways bool          `group:"streams" help:"sync of each message to disk by the embedded server, instead of once a second"`
 	InputAge   time.Duration `group:"streams" placeholder:"DURATION" help:"retention of inputs; if 0, the retention of the stream, or 12h"`
 	EventAge   time.Duration `group:"streams" placeholder:"DURATION" help:"retention of events; if 0, the retention of the stream, or 24h"`
 	Storage    string        `group:"streams" placeholder:"STORAGE" enum:",file,memory" default:"" help:"storage of the streams, file or memory; if empty, the storage they have, or file; memory is lost when the server stops"`
-	MaxBytes   int64         `group:"streams" placeholder:"BYTES" help:"maximum size of all inputs; a full stream rejects new inputs; a larger value than the stream has raises its limit; if 0, the limit of the stream, or none"`
+	MaxBytes   int64         `group:"streams" placeholder:"BYTES" help:"maximum size of all inputs; beyond it, new inputs are rejected; a larger value raises the limit of the stream; if 0, the limit of the stream, or none"`
 }
 
 func (f *StreamFlags) set(o *client.BrokerOptions) {
@@ -31,12 +31,12 @@ func (f *StreamFlags) set(o *client.BrokerOptions) {
 
 // RuleFlags are the flags of the settings of the fold.
 type RuleFlags struct {
-	Rules         string           `group:"rules" placeholder:"FILE" help:"JSON file of settings, which docs/operations.md lists; flags that are given win over it"`
+	Rules         string           `group:"rules" placeholder:"FILE" help:"JSON file of settings, which docs/operations.md lists; explicit flags take precedence"`
 	ArgsTimeout   time.Duration    `group:"rules" placeholder:"DURATION" default:"${args_timeout}" help:"silence after which a call with incomplete args is closed"`
 	ResultTimeout time.Duration    `group:"rules" placeholder:"DURATION" default:"${result_timeout}" help:"time from complete args after which a call without a result is closed"`
 	WaitTimeout   time.Duration    `group:"rules" placeholder:"DURATION" help:"time after which a call that waits for a person is closed; if 0, shortly before its start leaves the event log"`
 	RunIdle       time.Duration    `group:"rules" placeholder:"DURATION" default:"${run_idle}" help:"silence after which a run ends"`
-	ToolTimeout   []ToolTimeout    `group:"rules" placeholder:"PATTERN=DURATION" sep:"none" help:"result timeout of the tools whose names match, such as slow_*=30m; may be repeated, the first match counts"`
+	ToolTimeout   []ToolTimeout    `group:"rules" placeholder:"PATTERN=DURATION" sep:"none" help:"result timeout of tools by the pattern of their names, such as slow_*=30m; may be repeated, the first match counts"`
 	Lang          string           `group:"rules" placeholder:"LANGUAGE" enum:"en,zh" default:"${lang}" help:"language of the texts of closed calls: en or zh"`
 	Deltas        lifecycle.Deltas `group:"rules" placeholder:"MODE" enum:"coalesced,every,off" default:"${deltas}" help:"events about streaming args: coalesced, every or off"`
 	Texts         lifecycle.Deltas `group:"rules" placeholder:"MODE" enum:"coalesced,every,off" default:"${texts}" help:"events about the model's text: coalesced, every or off"`
@@ -98,10 +98,10 @@ func override(r, flags *lifecycle.Rules, given func(flag string) bool) {
 
 // WorkerFlags are the flags of the worker.
 type WorkerFlags struct {
-	SaveEvery     time.Duration `group:"worker" placeholder:"DURATION" default:"${save_every}" help:"time from the first input of a session until its first snapshot is taken; four times as long for later ones while inputs arrive"`
-	OutageGrace   time.Duration `group:"worker" placeholder:"DURATION" default:"${outage_grace}" help:"maximum time by which deadlines that passed while inputs could not be stored are postponed; shorter if the outage was shorter"`
-	EvictAfter    time.Duration `group:"worker" placeholder:"DURATION" default:"${evict_after}" help:"time without input after which a session with a current snapshot is packed in memory"`
-	SessionMemory int           `group:"worker" placeholder:"MIB" help:"memory of sessions in MiB above which those that were not used for longest leave memory in steps, and are read again when they return; if 0, 256"`
+	SaveEvery     time.Duration `group:"worker" placeholder:"DURATION" default:"${save_every}" help:"time from the first input of a session to its first snapshot; four times as long for later ones while inputs arrive"`
+	OutageGrace   time.Duration `group:"worker" placeholder:"DURATION" default:"${outage_grace}" help:"maximum extension of deadlines that expired during an outage; never more than the outage lasted"`
+	EvictAfter    time.Duration `group:"worker" placeholder:"DURATION" default:"${evict_after}" help:"idle time after which a session with a current snapshot is compressed in memory"`
+	SessionMemory int           `group:"worker" placeholder:"MIB" help:"maximum memory of sessions in MiB; beyond it, the least recently used are compressed, then removed, and read again when they return; if 0, 256"`
 }
 
 func (f *WorkerFlags) set(c *Config) {
@@ -112,9 +112,9 @@ func (f *WorkerFlags) set(c *Config) {
 
 // TelemetryFlags are the flags of metrics and traces.
 type TelemetryFlags struct {
-	MetricTools  int    `group:"log" placeholder:"NUMBER" help:"maximum number of tools that have a label of their own in metrics; if 0, 50"`
-	OTLPEndpoint string `name:"otlp-endpoint" group:"log" placeholder:"URL" help:"URL to which spans of calls are sent by OTLP over HTTP, such as http://localhost:4318/v1/traces; if empty, the endpoint of OTEL_EXPORTER_OTLP_ENDPOINT, or none"`
-	OTLPContent  bool   `name:"otlp-content" group:"log" help:"spans have the first 4 KiB of the args and of the result of their call as attributes"`
+	MetricTools  int    `group:"log" placeholder:"NUMBER" help:"maximum number of tools with a label of their own in metrics; if 0, 50"`
+	OTLPEndpoint string `name:"otlp-endpoint" group:"log" placeholder:"URL" help:"URL for spans of calls, sent by OTLP over HTTP, such as http://localhost:4318/v1/traces; if empty, the endpoint of OTEL_EXPORTER_OTLP_ENDPOINT, or none"`
+	OTLPContent  bool   `name:"otlp-content" group:"log" help:"span attributes with the first 4 KiB of the args and of the result of a call"`
 }
 
 func (f *TelemetryFlags) set(c *Config) {
@@ -131,7 +131,7 @@ type LogFlags struct {
 type ServerFlags struct {
 	client.NATSFlags
 	StreamFlags
-	Roles []Role `group:"http" placeholder:"ROLES" enum:"worker,gateway" default:"worker,gateway" help:"parts that this process runs, worker, gateway or both, so that they scale apart; a process without gateway serves only health and metrics over HTTP"`
+	Roles []Role `group:"http" placeholder:"ROLES" enum:"worker,gateway" default:"worker,gateway" help:"parts that this process runs: worker, gateway or both; without gateway it serves only health and metrics over HTTP"`
 	GatewayFlags
 	RuleFlags
 	WorkerFlags

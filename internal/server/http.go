@@ -2,10 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strings"
+	"syscall"
 
 	"streamer/internal/auth"
 	"streamer/internal/gateway"
@@ -65,4 +67,15 @@ func (c *Config) gateway(ctx context.Context, log zerolog.Logger) (o gateway.Opt
 	}
 	o.Certificate = pair.current
 	return o, nil
+}
+
+func listen(address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("--http-listen: %s is in use; stop the process that uses it (`ss -ltnp` lists them), or name another address, such as 127.0.0.1:0 for a free port", address)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--http-listen: %w", err)
+	}
+	return l, nil
 }

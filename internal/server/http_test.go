@@ -87,7 +87,7 @@ func TestCertificateReload(t *testing.T) {
 		put(t, certFile, cert1)
 		put(t, keyFile, key1)
 		want("replaced again", 1)
-		if text := log.String(); strings.Count(text, "cannot be read") != 3 || strings.Contains(text, "BEGIN") {
+		if text := log.String(); strings.Count(text, "cannot read") != 3 || strings.Contains(text, "BEGIN") {
 			t.Errorf("log: got %s, want 3 messages", text)
 		}
 	})

@@ -28,7 +28,7 @@ func (s *Server) metrics(ctx context.Context) []gateway.Metric {
 		gateway.Number("streamer_events_forged_total", "Times that a message not written by streamer was found at the head of a session's event log and skipped.", w.Forged),
 		gateway.Number("streamer_events_diverged_total", "Stored events that differ from those their inputs give.", w.Diverged),
 		gateway.Number("streamer_calls_started_total", "Calls whose start was stored by this process.", w.Started),
-		closed(w),
+		closedCalls(w),
 		gateway.Number("streamer_calls_open", "Open calls in the partitions of this process.", w.Open),
 		gateway.Number("streamer_sessions_resident", "Sessions whose state is in memory.", w.Sessions),
 		gateway.Number("streamer_sessions_stuck", "Sessions whose next event the server refuses: definitively, tried again every minute, or repeatedly.", w.Stuck),
@@ -40,11 +40,11 @@ func (s *Server) metrics(ctx context.Context) []gateway.Metric {
 		gateway.Number("streamer_sessions_refolded_total", "Sessions whose inputs were folded again because of that.", w.Refolded),
 		gateway.Number("streamer_partition_restarts_total", "Restarts of a partition from its checkpoint after an error.", w.Restarts),
 		gateway.Number("streamer_partitions_carried", "Partitions of this process.", len(w.Carried)),
-		gateway.Number("streamer_partitions_stopped", "Partitions that stopped; the log and /readyz contain the reason.", stopped(w)),
+		gateway.Number("streamer_partitions_stopped", "Partitions that stopped; the log and /readyz contain the reason.", stoppedPartitions(w)),
 	}
 	list = append(list, s.lags(ctx, w)...)
 	return append(list,
-		gateway.Number("streamer_nats_connected", "1 if there is a connection to NATS.", one(s.Broker.Connected())),
+		gateway.Number("streamer_nats_connected", "1 if there is a connection to NATS.", oneIf(s.Broker.Connected())),
 		gateway.Number("streamer_nats_disconnections_total", "Lost connections to NATS.", c.Disconnected),
 		gateway.Number("streamer_nats_reconnections_total", "Reconnections to NATS.", c.Reconnected),
 		gateway.Number("streamer_publishes_resent_total", "Publishes sent again because their outcome was not known.", c.Resent),
@@ -58,7 +58,7 @@ func (s *Server) metrics(ctx context.Context) []gateway.Metric {
 	)
 }
 
-func closed(w worker.Stats) gateway.Metric {
+func closedCalls(w worker.Stats) gateway.Metric {
 	m := gateway.Metric{Name: "streamer_calls_closed_total", Help: "Calls whose result was stored by this process, by status."}
 	for i, n := range w.Closed {
 		m.Samples = append(m.Samples, gateway.Sample{Label: "status", Value: string(worker.Ends[i]), Number: float64(n)})
@@ -66,9 +66,9 @@ func closed(w worker.Stats) gateway.Metric {
 	return m
 }
 
-func stopped(w worker.Stats) (n int) {
+func stoppedPartitions(w worker.Stats) (n int) {
 	for _, c := range w.Carried {
-		n += one(c.Stopped)
+		n += oneIf(c.Stopped)
 	}
 	return n
 }
@@ -105,7 +105,7 @@ func notFolded(c worker.Carried, last uint64) uint64 {
 	return last + 1 - next
 }
 
-func one(b bool) int {
+func oneIf(b bool) int {
 	if b {
 		return 1
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"slices"
 )
 
 // Roles are the parts of a server that a process runs.
@@ -19,16 +20,8 @@ const (
 	RoleGateway Role = "gateway"
 )
 
-func rolesOf(names []Role) (r Roles) {
-	for _, n := range names {
-		switch n {
-		case RoleWorker:
-			r.Worker = true
-		case RoleGateway:
-			r.Gateway = true
-		}
-	}
-	return r
+func rolesOf(names []Role) Roles {
+	return Roles{Worker: slices.Contains(names, RoleWorker), Gateway: slices.Contains(names, RoleGateway)}
 }
 
 // check returns an error if a process with these roles would do nothing, or if

@@ -103,7 +103,6 @@ func readRules(path string, r lifecycle.Rules) (lifecycle.Rules, error) {
 	return r, nil
 }
 
-// badRules returns the reason why size bytes of JSON are not settings.
 func badRules(err error, size int) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("incomplete JSON object, it ends at byte %d", size)
@@ -119,7 +118,6 @@ func badRules(err error, size int) error {
 	return err
 }
 
-// texts returns the names of the texts that templates can replace.
 func texts() []events.Text {
 	return []events.Text{events.TextNewMessage, events.TextInterrupted, events.TextArgs, events.TextCancelled, events.TextTimeout, events.TextDenied}
 }

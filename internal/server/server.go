@@ -43,7 +43,6 @@ type Server struct {
 	opened   chan struct{}    // closed when inputs are accepted
 }
 
-// openTime bounds how long Open waits for NATS.
 const openTime = time.Minute
 
 // Open connects to NATS, or starts the embedded server, and prepares the worker, the
@@ -106,8 +105,8 @@ func (s *Server) open(ctx context.Context) (err error) {
 func (s *Server) openBroker(ctx context.Context) (err error) {
 	o := s.config.Broker
 	o.OwnPassword, o.AgentPassword = password(o.DataDir, client.URLFile), password(o.DataDir, agentURLFile)
-	notices := &openNotices{log: s.log}
-	o.OnNotice = notices.notice
+	n := &notices{logger: s.log}
+	o.OnNotice = n.log
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
 	s.Broker, err = client.OpenBroker(ctx, o.Embedding())
@@ -116,18 +115,18 @@ func (s *Server) openBroker(ctx context.Context) (err error) {
 			return &client.ConnectionError{Err: err, Fix: fix}
 		}
 	}
-	notices.opened()
+	n.flush()
 	if err != nil {
 		return err
 	}
 	for _, w := range s.Broker.Warnings() {
-		s.log.Warn().Str("why", w).Msg("weaker than it could be")
+		s.log.Warn().Str("why", w).Msg("configuration weakens durability")
 	}
 	return nil
 }
 
-// Run runs the roles of this process until ctx ends or one of them fails. The gateway stops first, so that the worker reads every input that was
-// acknowledged.
+// Run runs the roles of this process until ctx ends or one of them fails. The gateway
+// stops first, so that the worker reads every input that was acknowledged.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -167,7 +166,6 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// services returns the NATS services of this process.
 func (s *Server) services() (list []natsservice.Service) {
 	if !s.config.Roles.Gateway {
 		return nil
@@ -204,7 +202,7 @@ func (s *Server) admit(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		s.log.Warn().Err(s.Worker.Problem()).Msg("accepting inputs, although not all partitions are taken over")
+		s.log.Warn().Err(s.Worker.Problem()).Msg("takeover of partitions incomplete; accepting inputs")
 	}
 	if err := s.Broker.Admit(); err != nil {
 		return err

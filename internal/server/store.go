@@ -11,7 +11,6 @@ import (
 	"streamer/internal/inputs"
 )
 
-// store implements gateway.Store.
 type store struct {
 	*client.Broker
 	problem func() error    // why this process is not ready

@@ -8,7 +8,6 @@ import (
 	"streamer/internal/worker"
 )
 
-// traceTime is the maximum time for sending the last spans when a server closes.
 const traceTime = 5 * time.Second
 
 // observer returns what receives the stored events: the histograms of calls, and the
@@ -24,7 +23,6 @@ func (s *Server) observer(ctx context.Context, calls *telemetry.Calls) (worker.O
 	return telemetry.Observers{calls, s.spans}, nil
 }
 
-// closeSpans sends the spans that are not sent yet.
 func (s *Server) closeSpans() {
 	if s.spans == nil {
 		return

@@ -10,7 +10,6 @@ import (
 	"streamer/internal/client"
 )
 
-// agentURLFile is the file of the data directory with the URL for trusted agents.
 const agentURLFile = "nats-agent-url"
 
 // writeURLs writes the files. Only this user can read them.

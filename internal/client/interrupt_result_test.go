@@ -10,9 +10,9 @@ import (
 	"streamer/internal/events"
 )
 
-// TestOutcome: the wait ends with the event that answers the interrupt, or with one of a
+// TestInterruptResult: the wait ends with the event that answers the interrupt, or with one of a
 // later input.
-func TestOutcome(t *testing.T) {
+func TestInterruptResult(t *testing.T) {
 	const result, answer = `{"type":"tool_call_result","call":"2.0","id":"a"}`, `{"type":"interrupted","closed":1,"input":7}`
 	for _, c := range []struct {
 		name     string
@@ -31,7 +31,7 @@ func TestOutcome(t *testing.T) {
 		{"a later input", []string{result}, 9, true, 1, []string{"b"}},
 		{"an earlier input", nil, 6, false, 0, []string{"a", "b"}},
 	} {
-		o := Outcome{seq: 7, calls: []string{"a", "b"}}
+		o := InterruptResult{seq: 7, calls: []string{"a", "b"}}
 		var err error
 		for i, data := range c.events {
 			var e events.Event

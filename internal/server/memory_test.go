@@ -1,9 +1,69 @@
 package server
 
 import (
+	"math"
+	"runtime/debug"
 	"testing"
 	"testing/fstest"
 )
+
+func TestGCPercent(t *testing.T) {
+	for live, want := range map[uint64]int{0: gcMax, 10 << 20: gcMax, 128 << 20: 125, 10 << 30: gcMin} {
+		if got := gcPercent(live); got != want {
+			t.Errorf("%d bytes in use: got %d %%, want %d", live, got, want)
+		}
+	}
+}
+
+func TestSoftLimit(t *testing.T) {
+	for container, want := range map[int64]int64{1: 1, 40 << 20: 20 << 20, 128 << 20: 96 << 20, 1000 << 20: 900 << 20} {
+		if got := softLimit(container); got != want {
+			t.Errorf("container with %d bytes: got %d, want %d", container, got, want)
+		}
+	}
+}
+
+// TestBoundMemory checks that a container's limit becomes the runtime's, and
+// that the environment wins over it.
+func TestBoundMemory(t *testing.T) {
+	was := debug.SetMemoryLimit(math.MaxInt64)
+	defer debug.SetMemoryLimit(was)
+	container := fstest.MapFS{"sys/fs/cgroup/memory.max": &fstest.MapFile{Data: []byte("1048576000\n")}}
+	for _, c := range []struct {
+		name string
+		root fstest.MapFS
+		env  string
+		want int64
+	}{
+		{"no container", fstest.MapFS{}, "", math.MaxInt64},
+		{"GOMEMLIMIT in a container", container, "2GiB", math.MaxInt64},
+		{"a container", container, "", 900 << 20},
+	} {
+		t.Setenv("GOMEMLIMIT", c.env)
+		BoundMemory(c.root)
+		if got := debug.SetMemoryLimit(-1); got != c.want {
+			t.Errorf("%s: got a limit of %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestQuiet checks that a process begins to be quiet once after each burst.
+func TestQuiet(t *testing.T) {
+	var q quiet
+	allocated := uint64(0)
+	for i, c := range []struct {
+		more uint64
+		want bool
+	}{
+		{quietBytes + 1, false}, {0, false}, {quietBytes, false}, {0, true}, {0, false}, {0, false},
+		{quietBytes + 1, false}, {0, false}, {quietBytes + 1, false}, {0, false}, {0, false}, {0, true},
+	} {
+		allocated += c.more
+		if got := q.begins(allocated); got != c.want {
+			t.Errorf("step %d, %d bytes more: got %t, want %t", i, c.more, got, c.want)
+		}
+	}
+}
 
 // TestCgroupMemory reads limits as the kernel shows them inside and outside of
 // containers.
@@ -11,7 +71,7 @@ func TestCgroupMemory(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		files map[string]string
-		want  uint64
+		want  int64
 	}{
 		{"not Linux", nil, 0},
 		{"version 2 without a limit", map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, 0},
