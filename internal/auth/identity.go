@@ -105,13 +105,18 @@ func (r *rule) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// matches reports whether the rule is about a session. In a pattern, * matches any
-// characters, and all others match themselves.
+// matches reports whether the rule is about a session.
 func (r rule) matches(session string) bool {
-	if !r.pattern {
-		return r.text == session
+	if r.pattern {
+		return Match(r.text, session)
 	}
-	parts := strings.Split(r.text, "*")
+	return r.text == session
+}
+
+// Match reports whether a session matches a pattern, in which * matches any characters,
+// and all others match themselves.
+func Match(pattern, session string) bool {
+	parts := strings.Split(pattern, "*")
 	last := len(parts) - 1
 	rest, ok := strings.CutPrefix(session, parts[0])
 	if last == 0 || !ok {

@@ -77,7 +77,7 @@ func (k *keySet) refresh(ctx context.Context, age time.Duration) error {
 	k.tried.Store(time.Now().UnixNano())
 	if err != nil {
 		if !k.failed.Swap(true) {
-			k.log.Warn().Err(err).Str("keys", k.name).Msg("keys of an issuer cannot be read; the last ones stay in use")
+			k.log.Warn().Err(err).Str("keys", k.name).Msg("cannot refresh issuer keys; keeping the previous ones")
 		}
 		return fmt.Errorf("%s: %w", k.name, err)
 	}

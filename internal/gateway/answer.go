@@ -60,7 +60,7 @@ func (g *Gateway) logFailure(r *http.Request, err error) {
 	}
 	now := time.Now().UnixNano()
 	if last := g.outageLogged.Load(); (last == 0 || now-last >= int64(outageLogInterval)) && g.outageLogged.CompareAndSwap(last, now) {
-		g.log.Warn().Err(err).Str("path", r.URL.Path).Msg("the logs do not answer; requests fail")
+		g.log.Warn().Err(err).Str("path", r.URL.Path).Msg("event log timed out; requests fail")
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
+	"streamer/internal/auth"
 	"streamer/internal/encode"
 	"streamer/internal/events"
 	"streamer/internal/gateway/respond"
@@ -55,7 +55,7 @@ func parseSelection(r *http.Request) (*selection, error) {
 	case len(patterns) == 1 && len(patterns[0]) > maxPattern:
 		return nil, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the pattern is longer than %d bytes", maxPattern))
 	case len(patterns) == 1:
-		return &selection{match: func(token string) bool { return matches(patterns[0], sessionName(token)) }}, nil
+		return &selection{match: func(token string) bool { return auth.Match(patterns[0], sessionName(token)) }}, nil
 	case len(names) == 0 || len(names) > maxMany:
 		return nil, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the query has %d sessions; it needs 1 to %d (session=a&session=b), or a pattern (pattern=support-*)", len(names), maxMany))
 	}
@@ -79,26 +79,4 @@ func sessionName(token string) string {
 		return name
 	}
 	return token
-}
-
-// matches reports whether a name matches a pattern, in which * is any text and every
-// other byte is itself.
-func matches(pattern, name string) bool {
-	parts := strings.Split(pattern, "*")
-	first, last := parts[0], parts[len(parts)-1]
-	if len(parts) == 1 {
-		return pattern == name
-	}
-	if len(name) < len(first)+len(last) || !strings.HasPrefix(name, first) || !strings.HasSuffix(name, last) {
-		return false
-	}
-	name = name[len(first) : len(name)-len(last)]
-	for _, part := range parts[1 : len(parts)-1] {
-		i := strings.Index(name, part)
-		if i < 0 {
-			return false
-		}
-		name = name[i+len(part):]
-	}
-	return true
 }

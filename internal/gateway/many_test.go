@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"streamer/internal/auth"
 	"streamer/internal/events"
 )
 
@@ -83,7 +84,7 @@ func TestMatches(t *testing.T) {
 		{"[a]?", "[a]?", true},
 		{"[a]", "a", false},
 	} {
-		if got := matches(c.pattern, c.name); got != c.want {
+		if got := auth.Match(c.pattern, c.name); got != c.want {
 			t.Errorf("%q, %q: got %v, want %v", c.pattern, c.name, got, c.want)
 		}
 	}
@@ -162,7 +163,7 @@ func FuzzMatches(f *testing.F) {
 			parts[i] = regexp.QuoteMeta(parts[i])
 		}
 		want := regexp.MustCompile(`(?s)\A` + strings.Join(parts, ".*") + `\z`).MatchString(name)
-		if got := matches(pattern, name); got != want {
+		if got := auth.Match(pattern, name); got != want {
 			t.Errorf("%q, %q: got %v, want %v", pattern, name, got, want)
 		}
 	})

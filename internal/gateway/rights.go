@@ -82,8 +82,8 @@ const manySessions = "/v1/events"
 // permit refuses an action on sessions, or on all if there are none, that the client
 // has no right to.
 func permit(r *http.Request, a auth.Action, sessions []string) error {
-	if len(sessions) == 0 {
-		return permitAll(r, a)
+	if len(sessions) == 0 && !identity(r).MayAll(a) {
+		return respond.Refuse(http.StatusForbidden, fmt.Sprintf("the token does not permit to %s all sessions", verb(a)))
 	}
 	for _, session := range sessions {
 		if err := permitOne(r, a, session); err != nil {
@@ -122,14 +122,6 @@ func permitOne(r *http.Request, a auth.Action, session string) error {
 		return nil
 	}
 	return respond.Refuse(http.StatusForbidden, fmt.Sprintf("the token does not permit to %s session %.100q", verb(a), session))
-}
-
-// permitAll refuses an action on all sessions that the client has no right to.
-func permitAll(r *http.Request, a auth.Action) error {
-	if identity(r).MayAll(a) {
-		return nil
-	}
-	return respond.Refuse(http.StatusForbidden, fmt.Sprintf("the token does not permit to %s all sessions", verb(a)))
 }
 
 // verb returns an action as part of a sentence.

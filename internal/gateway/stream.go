@@ -169,7 +169,7 @@ func (s *stream) finish(ctx context.Context, err error) (orderly bool) {
 		s.g.counts.slow.Add(1)
 		log(s.g.log.Warn()).Msg("slow client disconnected")
 	case failed == nil && errors.Is(cause, errExpired):
-		log(s.g.log.Debug()).Msg("token of a client has expired")
+		log(s.g.log.Debug()).Msg("client token expired")
 		return s.sendEnd(encode.Expired)
 	case failed != nil || errors.Is(cause, errDisconnected) || errors.Is(cause, context.Canceled):
 		log(s.g.log.Debug()).Err(failed).Msg("client disconnected")
