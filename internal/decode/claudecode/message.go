@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -141,9 +142,7 @@ func (d *Decoder) confirm(w *wire.Writer, a *Agent, message jsonscan.Value) (pro
 		if !strings.HasSuffix(wire.TypeOf(e.Value), "tool_use") {
 			continue
 		}
-		if p := anthropic.Block(w, chunks.Chunk{Message: a.Blocks.Message}, e.Value); problem == nil {
-			problem = p
-		}
+		problem = cmp.Or(problem, anthropic.Block(w, chunks.Chunk{Message: a.Blocks.Message}, e.Value))
 	}
 	d.place(w, n, a.Parent)
 	return problem
@@ -167,9 +166,7 @@ func (d *Decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 			}
 		case "tool_result":
 			prompt = false
-			if p := d.toolResult(w, e.Value, parent); problem == nil {
-				problem = p
-			}
+			problem = cmp.Or(problem, d.toolResult(w, e.Value, parent))
 		default:
 			w.Unknown("content block", wire.TypeOf(e.Value), e.Value)
 		}
