@@ -21,7 +21,7 @@ func (d *Decoder) delta(w *wire.Writer, ns string, m *fields) {
 	}
 	pieces := m.pieces.Elements()
 	some := pieces.Next()
-	d.emitContent(w, of, m.content, wanted{text: true, calls: !some, alone: !m.hasCalls()})
+	d.emitContent(w, of, m.content, selection{text: true, calls: !some, alone: !m.hasCalls()})
 	if thoughts := w.Text(end.thoughts); thoughts != "" {
 		c := of
 		c.Kind, c.Text = chunks.Reasoning, thoughts
