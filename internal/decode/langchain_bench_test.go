@@ -44,7 +44,7 @@ func BenchmarkLangChain(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				r.w.Reset()
-				if problem := r.decode(framing.Event{}, f); problem != nil {
+				if problem := r.decode(&framing.Event{}, f); problem != nil {
 					b.Fatal(problem)
 				}
 			}

@@ -22,7 +22,7 @@ const maxEarly = 4
 // one of the lines of prose with which the log of a terminal program may begin. It
 // reports false where the problem is not held. The rest of a line that is held needs no
 // problem of its own.
-func (r *Reader) hold(p framing.Event, problem *wire.Problem) bool {
+func (r *Reader) hold(p *framing.Event, problem *wire.Problem) bool {
 	if r.state.Format == "" && p.Rest && len(r.frames.Cut.Early) > 0 {
 		return true
 	}

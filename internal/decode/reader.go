@@ -120,7 +120,7 @@ func (r *Reader) Next() bool {
 	if !ok {
 		return false
 	}
-	r.read(p)
+	r.read(&p)
 	if len(r.frames.Cut.Early) > 0 && (r.state.Format != "" || r.problem != nil) {
 		r.release()
 	}
@@ -138,18 +138,18 @@ func (r *Reader) Problem() *wire.Problem { return r.problem }
 // session of the current format.
 func (r *Reader) Shape() string { return r.state.Shape() }
 
-func (r *Reader) read(p framing.Event) {
+func (r *Reader) read(p *framing.Event) {
 	if p.Failure != "" {
 		r.w.FailRun("", p.Failure)
 		return
 	}
-	if p.Fits || mayFit(&p) && r.templates.Find(r.state.Format, p.Name, p.Text) {
+	if p.Fits || mayFit(p) && r.templates.Find(r.state.Format, p.Name, p.Text) {
 		if r.fill(r.templates.Found()) {
 			return
 		}
 		p.Valid = true
 	}
-	f, problem := frameOf(p)
+	f, problem := frameOf(*p)
 	if problem == nil {
 		f.Share(&r.scan)
 		problem = r.decode(p, f)
@@ -165,7 +165,7 @@ func (r *Reader) read(p framing.Event) {
 	if plain && r.state.console() {
 		return
 	}
-	r.frames.Locate(&p, problem)
+	r.frames.Locate(p, problem)
 	if !plain || !r.hold(p, problem) {
 		r.problem = problem
 	}
@@ -174,7 +174,7 @@ func (r *Reader) read(p framing.Event) {
 // mayFit reports whether an event may fit a template and was not compared to them.
 func mayFit(p *framing.Event) bool { return !p.Valid && !p.Rest && p.Problem == nil }
 
-func (r *Reader) decode(p framing.Event, f wire.Frame) *wire.Problem {
+func (r *Reader) decode(p *framing.Event, f wire.Frame) *wire.Problem {
 	if f.Name == "" && f.JSON.IsEmpty() {
 		return nil
 	}
@@ -212,7 +212,7 @@ func (r *Reader) fill(format *wire.Format) bool {
 	return r.filled
 }
 
-func (r *Reader) learn(p framing.Event, f wire.Frame) {
+func (r *Reader) learn(p *framing.Event, f wire.Frame) {
 	if !r.templates.MayLearn(p.Text, &r.w) {
 		return
 	}

@@ -127,7 +127,7 @@ func (r frame) emitResult(id string, content, failure jsonscan.Value, repeated b
 		}
 	}
 	if !repeated {
-		r.d.answered(id)
+		r.d.removeWaiting(id)
 	}
 	r.Emit(c)
 	return nil

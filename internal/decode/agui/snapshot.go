@@ -48,7 +48,7 @@ func (r frame) snapshot(list jsonscan.Value, begins bool) (first *wire.Problem) 
 		r.Since(n)[i].Snapshot = true
 	}
 	if begins {
-		r.waiting(r.Since(n))
+		r.addWaiting(r.Since(n))
 	}
 	return first
 }
@@ -64,18 +64,18 @@ func lastCalls(list jsonscan.Value) int {
 	return last
 }
 
-// waiting adds the calls at the end of the history that have no result. The agent may
+// addWaiting adds the calls at the end of the history that have no result. The agent may
 // repeat them.
-func (r frame) waiting(history []chunks.Chunk) {
+func (r frame) addWaiting(history []chunks.Chunk) {
 	for i := range history {
 		switch c := &history[i]; c.Kind {
 		case chunks.Fragment:
 			r.d.wait(c.ID)
 		case chunks.Result:
-			r.d.answered(c.ID)
+			r.d.removeWaiting(c.ID)
 		case chunks.Human:
 			for _, c := range history[:i] {
-				r.d.answered(c.ID)
+				r.d.removeWaiting(c.ID)
 			}
 		}
 	}

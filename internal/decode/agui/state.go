@@ -173,6 +173,6 @@ func (d *Decoder) waits(id string) bool {
 	return id != "" && slices.Contains(d.Waiting, id[:min(len(id), wire.MaxID)])
 }
 
-func (d *Decoder) answered(id string) {
+func (d *Decoder) removeWaiting(id string) {
 	d.Waiting = slices.DeleteFunc(d.Waiting, func(w string) bool { return w == id })
 }

@@ -70,11 +70,6 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	stored.Object(f, "r", &d.Result, (*Result).fields)
 }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return d.decode(w, f)
-}
-
 // Clone returns an independent copy.
 func (d *Decoder) Clone() wire.Decoder {
 	c := *d
@@ -82,7 +77,8 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+// Decode emits the chunks of a frame.
+func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	kind, e := readEvent(f)
 	if kind == "" {
 		return d.wholeMessage(w, f.JSON)

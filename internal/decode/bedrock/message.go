@@ -1,6 +1,8 @@
 package bedrock
 
 import (
+	"cmp"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -25,9 +27,7 @@ func (d *Decoder) wholeMessage(w *wire.Writer, v jsonscan.Value) (first *wire.Pr
 	}
 	i := 0
 	for e := content.Elements(); e.Next(); i++ {
-		if p := d.block(w, chunks.Chunk{Part: i, Whole: true}, e.Value, answer); p != nil && first == nil {
-			first = p
-		}
+		first = cmp.Or(first, d.block(w, chunks.Chunk{Part: i, Whole: true}, e.Value, answer))
 	}
 	if answer {
 		d.finish(w, v.Member("stopReason"))

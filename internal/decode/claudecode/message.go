@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -28,7 +29,7 @@ func (d *Decoder) streamEvent(w *wire.Writer, l *line) *wire.Problem {
 		a.Phase = Stopped
 	}
 	if kind == "content_block_start" {
-		d.opened(w, n)
+		d.openCalls(w, n)
 	}
 	d.place(w, n, parent)
 	return problem
@@ -44,15 +45,15 @@ func (d *Decoder) works(w *wire.Writer, a *Agent) {
 	}
 }
 
-// opened records the calls in the chunks after the first n, and the results of tools
+// openCalls records the calls in the chunks after the first n, and the results of tools
 // that the provider executes.
-func (d *Decoder) opened(w *wire.Writer, n int) {
+func (d *Decoder) openCalls(w *wire.Writer, n int) {
 	for _, c := range w.Since(n) {
 		switch {
 		case c.Kind == chunks.Fragment && c.ID != "":
 			d.open(c.ID, c.Name)
 		case c.Kind == chunks.Result:
-			d.answered(c.ID)
+			d.closeCall(c.ID)
 		}
 	}
 }
@@ -130,7 +131,7 @@ func (d *Decoder) blocks(w *wire.Writer, a *Agent, message jsonscan.Value) (prob
 			a.Parts++
 		}
 	}
-	d.opened(w, n)
+	d.openCalls(w, n)
 	d.place(w, n, a.Parent)
 	return problem
 }
@@ -141,9 +142,7 @@ func (d *Decoder) confirm(w *wire.Writer, a *Agent, message jsonscan.Value) (pro
 		if !strings.HasSuffix(wire.TypeOf(e.Value), "tool_use") {
 			continue
 		}
-		if p := anthropic.Block(w, chunks.Chunk{Message: a.Blocks.Message}, e.Value); problem == nil {
-			problem = p
-		}
+		problem = cmp.Or(problem, anthropic.Block(w, chunks.Chunk{Message: a.Blocks.Message}, e.Value))
 	}
 	d.place(w, n, a.Parent)
 	return problem
@@ -167,9 +166,7 @@ func (d *Decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 			}
 		case "tool_result":
 			prompt = false
-			if p := d.toolResult(w, e.Value, parent); problem == nil {
-				problem = p
-			}
+			problem = cmp.Or(problem, d.toolResult(w, e.Value, parent))
 		default:
 			w.Unknown("content block", wire.TypeOf(e.Value), e.Value)
 		}
@@ -183,7 +180,7 @@ func (d *Decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 // toolResult emits one result. It ends the messages of the agent that the call
 // started.
 func (d *Decoder) toolResult(w *wire.Writer, block jsonscan.Value, parent string) *wire.Problem {
-	if a := d.answered(w.Text(block.Member("tool_use_id"))); a != nil {
+	if a := d.closeCall(w.Text(block.Member("tool_use_id"))); a != nil {
 		d.endMessage(w, a)
 	}
 	n := w.Len()

@@ -126,9 +126,9 @@ func (d *Decoder) isOpen(id string) bool {
 	return slices.ContainsFunc(d.Open, func(c Call) bool { return c.ID == id })
 }
 
-// answered records that a call has its result, which ends the agent that the call
+// closeCall records that a call has its result, which ends the agent that the call
 // started. It returns that agent, or nil.
-func (d *Decoder) answered(id string) *Agent {
+func (d *Decoder) closeCall(id string) *Agent {
 	d.Open = slices.DeleteFunc(d.Open, func(c Call) bool { return c.ID == id })
 	i := slices.IndexFunc(d.Below, func(a Agent) bool { return a.Parent == id })
 	if i < 0 {

@@ -103,17 +103,17 @@ type Decoder struct {
 	Model    string   // its model_call_id
 	Answered bool     // a call of the message has its result
 	Part     int      // number of the text of the message
-	Written  Written  // what that text is
+	Written  TextKind // what that text is
 	Pieces   bool     // it came in pieces, which a whole line repeats
 	Calls    []string // ids of the calls without a result, oldest first
 }
 
-// Written is the kind of the latest text of a message.
-type Written uint8
+// TextKind is the kind of the latest text of a message.
+type TextKind uint8
 
 // The kinds of texts.
 const (
-	Nothing Written = iota
+	Nothing TextKind = iota
 	Thought
 	Answer
 )

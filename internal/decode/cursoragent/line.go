@@ -60,7 +60,7 @@ func (d *Decoder) begin(w *wire.Writer, l *line) {
 	}
 }
 
-func (d *Decoder) write(w *wire.Writer, l *line, as Written, text string) {
+func (d *Decoder) write(w *wire.Writer, l *line, as TextKind, text string) {
 	if text == "" {
 		return
 	}

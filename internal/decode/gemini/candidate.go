@@ -1,6 +1,8 @@
 package gemini
 
 import (
+	"cmp"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -55,9 +57,7 @@ func (d *Decoder) candidate(w *wire.Writer, of wire.Choice, v jsonscan.Value) (f
 	}
 	n := w.Len()
 	for e := parts.Elements(); e.Next(); {
-		if p := d.part(w, of, e.Value); p != nil && first == nil {
-			first = p
-		}
+		first = cmp.Or(first, d.part(w, of, e.Value))
 	}
 	if reason := w.Text(finish); reason != "" && reason != "FINISH_REASON_UNSPECIFIED" {
 		d.begin(w, of)

@@ -25,6 +25,7 @@
 package gemini
 
 import (
+	"cmp"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -126,11 +127,6 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	stored.Object(f, "e", &d.End, (*End).fields)
 }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return d.decode(w, f)
-}
-
 // Clone returns an independent copy.
 func (d *Decoder) Clone() wire.Decoder {
 	c := *d
@@ -138,7 +134,8 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+// Decode emits the chunks of a frame.
+func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var id, candidates, usage, feedback, failure, parts jsonscan.Value
 	for m := members(f); m.Next(); {
 		switch m.Key {
@@ -180,9 +177,7 @@ func (d *Decoder) response(w *wire.Writer, id string, candidates, usage, feedbac
 		of.Message = d.unnamed(tokens.prompt)
 	}
 	for e := candidates.Elements(); e.Next(); {
-		if p := d.candidate(w, of, e.Value); p != nil && first == nil {
-			first = p
-		}
+		first = cmp.Or(first, d.candidate(w, of, e.Value))
 	}
 	d.End.Prompt = tokens.prompt
 	reason := d.blockReason(w, feedback)

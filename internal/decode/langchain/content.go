@@ -8,8 +8,8 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// wanted selects the chunks of a content.
-type wanted struct {
+// selection selects the chunks of a content.
+type selection struct {
 	text  bool // text and reasoning, which a repeated message has emitted already
 	calls bool // calls for the client to run; tool_call_chunks has precedence
 	whole bool // the blocks are whole, not pieces
@@ -19,7 +19,7 @@ type wanted struct {
 // emitContent emits content: a string, or a list of strings and of blocks. Blocks are
 // LangChain's own (version v1) or those of the provider:
 // https://docs.langchain.com/oss/python/langchain/messages#content-block-reference
-func (d *Decoder) emitContent(w *wire.Writer, of chunks.Chunk, content jsonscan.Value, want wanted) {
+func (d *Decoder) emitContent(w *wire.Writer, of chunks.Chunk, content jsonscan.Value, want selection) {
 	if content.IsString() {
 		d.emitText(w, of, chunks.Text, content, want)
 		return
@@ -33,7 +33,7 @@ func (d *Decoder) emitContent(w *wire.Writer, of chunks.Chunk, content jsonscan.
 	}
 }
 
-func (d *Decoder) emitText(w *wire.Writer, of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, want wanted) {
+func (d *Decoder) emitText(w *wire.Writer, of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, want selection) {
 	if !want.text {
 		return
 	}
@@ -59,7 +59,7 @@ func readBlock(block jsonscan.Value) (b blockFields) {
 	return b
 }
 
-func (d *Decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value, want wanted) {
+func (d *Decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value, want selection) {
 	b := readBlock(block)
 	of.Part = partNumber(b.index)
 	switch kind := b.kind.Str; kind {
@@ -91,7 +91,7 @@ func (d *Decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value, w
 
 // blockCall emits the call of a block. Text that follows in pieces replaces an input
 // that is an object.
-func (d *Decoder) blockCall(w *wire.Writer, of chunks.Chunk, b blockFields, want wanted) {
+func (d *Decoder) blockCall(w *wire.Writer, of chunks.Chunk, b blockFields, want selection) {
 	of.Kind, of.Part, of.Whole = chunks.Fragment, 0, want.whole
 	if b.index.Present() {
 		of.Index = b.index.Raw

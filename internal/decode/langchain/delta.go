@@ -16,12 +16,12 @@ func (d *Decoder) delta(w *wire.Writer, ns string, m *fields) {
 		w.Emit(chunks.Chunk{Kind: chunks.Rename, Namespace: ns, Message: of.Message, ID: was})
 	}
 
-	if m.usage.IsObject() && d.onlyUsage(w, of, m, end) {
+	if m.usage.IsObject() && d.onlyUsage(of, m, end) {
 		end.over, end.wait = true, 1
 	}
 	pieces := m.pieces.Elements()
 	some := pieces.Next()
-	d.emitContent(w, of, m.content, wanted{text: true, calls: !some, alone: !m.hasCalls()})
+	d.emitContent(w, of, m.content, selection{text: true, calls: !some, alone: !m.hasCalls()})
 	if thoughts := w.Text(end.thoughts); thoughts != "" {
 		c := of
 		c.Kind, c.Text = chunks.Reasoning, thoughts
@@ -44,7 +44,7 @@ func (d *Decoder) delta(w *wire.Writer, ns string, m *fields) {
 // onlyUsage reports whether a piece has only the usage of a text, which is then
 // finished: @langchain/openai sends no finish reason before it. A call is not complete
 // for that reason.
-func (d *Decoder) onlyUsage(w *wire.Writer, of chunks.Chunk, m *fields, end messageEnd) bool {
+func (d *Decoder) onlyUsage(of chunks.Chunk, m *fields, end messageEnd) bool {
 	piece := summarize(m, end)
 	if end.over || piece.text || piece.calls || end.thoughts.Present() {
 		return false

@@ -53,11 +53,6 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	stored.Pointer(f, "p", &d.Streams, (*protocol).fields)
 }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return d.decode(w, f)
-}
-
 // Clone returns an independent copy. The slices of d are never written to once
 // they are set.
 func (d *Decoder) Clone() wire.Decoder {
@@ -69,7 +64,8 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+// Decode emits the chunks of a frame.
+func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Name != "" {
 		mode, ns, _ := strings.Cut(f.Name, "|")
 		return d.event(w, mode, ns, f.JSON)

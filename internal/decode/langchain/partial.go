@@ -1,6 +1,7 @@
 package langchain
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -28,9 +29,7 @@ func (d *Decoder) partials(w *wire.Writer, ns string, list jsonscan.Value, compl
 	for e := list.Elements(); e.Next(); {
 		m := readMessage(e.Value)
 		if m.kind != kindAI && m.kind != kindAIChunk {
-			if p := d.message(w, place{ns: ns}, e.Value); p != nil && first == nil {
-				first = p
-			}
+			first = cmp.Or(first, d.message(w, place{ns: ns}, e.Value))
 			continue
 		}
 		d.unknownMembers(w, &m)

@@ -130,7 +130,7 @@ func (s summary) note() (n uint8) {
 	return n
 }
 
-func saidOf(note uint8) summary {
+func summaryOf(note uint8) summary {
 	return summary{text: note&noteText != 0, calls: note&noteCalls != 0, opens: note&noteOpens != 0, ends: note&noteEnds != 0}
 }
 
@@ -138,7 +138,7 @@ func saidOf(note uint8) summary {
 // name, it emits that before the chunk.
 func (d *Decoder) Fill(w *wire.Writer, note uint8, c *chunks.Chunk) bool {
 	d.Messages.streams()
-	name, was := d.Messages.stream(c.Namespace, c.Message, saidOf(note))
+	name, was := d.Messages.stream(c.Namespace, c.Message, summaryOf(note))
 	c.Message = name
 	if was != "" {
 		w.EmitBeforeLast(chunks.Chunk{Kind: chunks.Rename, Namespace: c.Namespace, Message: name, ID: was})

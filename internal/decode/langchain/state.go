@@ -1,6 +1,8 @@
 package langchain
 
 import (
+	"cmp"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -57,9 +59,7 @@ func (d *Decoder) stateMembers(w *wire.Writer, ns string, payload jsonscan.Value
 			interrupts = m.Value
 			continue
 		}
-		if p := read(m.Value); p != nil && first == nil {
-			first = p
-		}
+		first = cmp.Or(first, read(m.Value))
 	}
 	if interrupts.IsArray() {
 		d.interrupts(w, ns, interrupts)
@@ -69,9 +69,7 @@ func (d *Decoder) stateMembers(w *wire.Writer, ns string, payload jsonscan.Value
 
 func (d *Decoder) stateKeys(w *wire.Writer, ns string, update jsonscan.Value) (first *wire.Problem) {
 	for m := update.Members(); m.Next(); {
-		if p := d.stateKey(w, ns, m.Value); p != nil && first == nil {
-			first = p
-		}
+		first = cmp.Or(first, d.stateKey(w, ns, m.Value))
 	}
 	return first
 }
@@ -93,9 +91,7 @@ func (d *Decoder) stateKey(w *wire.Writer, ns string, value jsonscan.Value) (fir
 			continue
 		}
 		last = e.Value
-		if p := d.message(w, at, last); p != nil && first == nil {
-			first = p
-		}
+		first = cmp.Or(first, d.message(w, at, last))
 	}
 	d.answer(w, ns, last)
 	return first

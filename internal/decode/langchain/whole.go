@@ -25,7 +25,7 @@ func (d *Decoder) wholeMessage(w *wire.Writer, at place, m *fields, text bool) {
 	}
 	text = text && !streamed && (!at.repeated || !d.Messages.Live && of.Message != "")
 	n := w.Len()
-	d.emitContent(w, of, m.content, wanted{text: text, whole: true, alone: !m.hasCalls()})
+	d.emitContent(w, of, m.content, selection{text: text, whole: true, alone: !m.hasCalls()})
 	if thoughts := w.Text(end.thoughts); text && thoughts != "" {
 		c := of
 		c.Kind, c.Text = chunks.Reasoning, thoughts

@@ -71,18 +71,14 @@ type Decoder struct {
 // Fields visits the members of the stored form.
 func (d *Decoder) Fields(f *stored.Fields) { f.Flag("b", &d.Begun) }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return d.decode(w, f)
-}
-
 // Clone returns an independent copy.
 func (d *Decoder) Clone() wire.Decoder {
 	c := *d
 	return &c
 }
 
-func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+// Decode emits the chunks of a frame.
+func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var message, response, done, reason, failure, role, other jsonscan.Value
 	w.ReadFrame("the line", f,
 		message.From("message"), response.From("response"), done.From("done"), reason.From("done_reason"),

@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"cmp"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -33,9 +34,7 @@ func (d *Decoder) message(w *wire.Writer, message jsonscan.Value) *wire.Problem 
 	}
 	var first *wire.Problem
 	for e := calls.Elements(); e.Next(); {
-		if p := d.toolCall(w, e.Value); p != nil && first == nil {
-			first = p
-		}
+		first = cmp.Or(first, d.toolCall(w, e.Value))
 	}
 	return first
 }

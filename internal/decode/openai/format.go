@@ -80,13 +80,11 @@ type Decoder struct {
 // Fields visits the members of the stored form.
 func (d *Decoder) Fields(f *stored.Fields) { f.Texts("r", &d.Running) }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem { return d.decode(w, f) }
-
 // Clone returns an independent copy.
 func (d *Decoder) Clone() wire.Decoder { return &Decoder{Running: slices.Clone(d.Running)} }
 
-func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+// Decode emits the chunks of a frame.
+func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Done {
 		w.Emit(chunks.Chunk{Kind: chunks.Done})
 		d.Running = nil
@@ -94,9 +92,9 @@ func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	}
 	var id, choices, usage, failure, role, content, object, groq, other jsonscan.Value
 	w.ReadFrame("the chunk", f,
-		id.From("id"), choices.From("choices"), usage.From("usage"), failure.From("error"), role.From("role"),
-		content.From("content"), object.From("object"), groq.From("x_groq"), other.From("model"),
-		other.From("service_tier"), other.From("system_fingerprint"), other.From("provider"), other.From("obfuscation"),
+		id.From("id"), object.From("object"), other.From("created"), other.From("model"), other.From("service_tier"),
+		other.From("system_fingerprint"), choices.From("choices"), usage.From("usage"), other.From("obfuscation"),
+		groq.From("x_groq"), other.From("provider"), failure.From("error"), role.From("role"), content.From("content"),
 	)
 	if object.Str == "error" && !failure.Present() {
 		failure = f.JSON

@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"cmp"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -40,9 +42,7 @@ func (r frame) clientFrame(name string, e *event, v jsonscan.Value) (problem *wi
 // results emits the results of a list of items. One that was emitted before has no effect.
 func (r frame) results(input jsonscan.Value) (first *wire.Problem) {
 	for e := input.Elements(); e.Next(); {
-		if p := r.clientItem(e.Value); p != nil && first == nil {
-			first = p
-		}
+		first = cmp.Or(first, r.clientItem(e.Value))
 	}
 	return first
 }

@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"cmp"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -94,9 +96,7 @@ func (r frame) output(status string, b response, texts bool) (first *wire.Proble
 	}
 	i := 0
 	for e := b.output.Elements(); e.Next(); i++ {
-		if p := r.item(numberOf(i), e.Value, stage, b.output); p != nil && first == nil {
-			first = p
-		}
+		first = cmp.Or(first, r.item(numberOf(i), e.Value, stage, b.output))
 	}
 	reason := status
 	for _, details := range [...]jsonscan.Value{b.details, b.statusDetails} {

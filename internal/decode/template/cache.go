@@ -4,7 +4,7 @@
 // The deltas of a stream are alike: from one to the next only a fragment of
 // text differs, and in another stream a few ids and counts. A Cache keeps the
 // texts of decoded deltas as templates: literal text, with slots where those
-// values stand. A format declares its slots (wire.Templated). A delta that fits
+// values stand. A format declares its slots (wire.Format.FindSlots). A delta that fits
 // a template has the chunk of the first one, with its own values. It is not
 // parsed, checked or recognised again, because outside the slots it is the same
 // bytes. The first event of a session is recognised, but not checked, and then filled

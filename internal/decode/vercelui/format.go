@@ -99,11 +99,6 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	stored.Number(f, "n", &d.Part)
 }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return d.decode(w, f)
-}
-
 // Clone returns an independent copy.
 func (d *Decoder) Clone() wire.Decoder {
 	c := *d
@@ -111,7 +106,8 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+// Decode emits the chunks of a frame.
+func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Done {
 		w.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil

@@ -20,7 +20,7 @@ func (d *Decoder) start(w *wire.Writer, e *event) {
 // startStep begins a step. The start of the stream has begun the first one.
 func (d *Decoder) startStep(w *wire.Writer) {
 	if d.Stepped {
-		w.Emit(d.finishChunk(w, ""))
+		w.Emit(d.finishChunk(""))
 		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: d.Message})
 	}
 	if d.Stepped || !d.Open {
@@ -31,7 +31,7 @@ func (d *Decoder) startStep(w *wire.Writer) {
 
 func (d *Decoder) finishStep(w *wire.Writer, e *event) {
 	if e.finish.IsString() {
-		w.Emit(d.finishChunk(w, w.Text(e.finish)))
+		w.Emit(d.finishChunk(w.Text(e.finish)))
 	}
 	if e.usage.IsObject() {
 		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: d.Message, Usage: w.Compact(e.usage.Raw)})
@@ -41,14 +41,14 @@ func (d *Decoder) finishStep(w *wire.Writer, e *event) {
 // finishChunk returns the end of the answer in a step. It is Truncated with any
 // reason: a call without tool-input-available is complete only if its args are whole
 // JSON.
-func (d *Decoder) finishChunk(w *wire.Writer, reason string) chunks.Chunk {
+func (d *Decoder) finishChunk(reason string) chunks.Chunk {
 	return chunks.Chunk{Kind: chunks.Finish, Message: d.Message, Reason: reason, Truncated: true}
 }
 
 // finish ends a stream. The usage of finish is the sum over all steps and belongs to
 // no message, so it is not used.
 func (d *Decoder) finish(w *wire.Writer, e *event) {
-	w.Emit(d.finishChunk(w, w.Text(e.finish)))
+	w.Emit(d.finishChunk(w.Text(e.finish)))
 	status := "completed"
 	switch {
 	case e.finish.Str == "error":

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -98,9 +99,7 @@ func (w *Writer) ToolResults(content jsonscan.Value) (first *Problem) {
 			continue
 		}
 		found = true
-		if p := w.ToolResult(b); p != nil && first == nil {
-			first = p
-		}
+		first = cmp.Or(first, w.ToolResult(b))
 	}
 	if !found {
 		return WrongShape("the user message has no tool_result block")

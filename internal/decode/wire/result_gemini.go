@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"cmp"
+
 	"streamer/internal/chunks"
 	"streamer/internal/jsonscan"
 )
@@ -17,9 +19,7 @@ func (w *Writer) GeminiResults(parts jsonscan.Value) (first *Problem) {
 			continue
 		}
 		found = true
-		if p := w.GeminiResult(v); p != nil && first == nil {
-			first = p
-		}
+		first = cmp.Or(first, w.GeminiResult(v))
 	}
 	if !found {
 		return WrongShape("the content has no part with a functionResponse")
