@@ -89,7 +89,7 @@ func (m *Message) over() bool {
 // where the content belongs to the next message: a message without an id is over
 // when its calls have their results.
 func (st *Step) goOn(m *Message) bool {
-	if m.ID == "" && m.asked() && m.open() == 0 {
+	if m.ID == "" && m.hasClientCall() && m.open() == 0 {
 		return false
 	}
 	m.resumed()

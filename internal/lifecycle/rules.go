@@ -136,20 +136,18 @@ func (r *Rules) Check() error {
 			errs = append(errs, fmt.Errorf("lifecycle: rules: %s is %d, it must not be above %d", name, v, int64(maxRule)))
 		}
 	}
-	positive("args_timeout", int64(r.ArgsTimeout))
-	positive("result_timeout", int64(r.ResultTimeout))
-	positive("run_idle", int64(r.RunIdle))
-	positive("expire", int64(r.Expire))
-	positive("forget", int64(r.Forget))
-	positive("delta_every", int64(r.DeltaEvery))
-	positive("delta_bytes", int64(r.DeltaBytes))
-	positive("flush_after", int64(r.FlushAfter))
-	positive("max_args", int64(r.MaxArgs))
-	positive("max_open", int64(r.MaxOpen))
-	positive("max_calls", int64(r.MaxCalls))
-	positive("max_name", int64(r.MaxName))
-	positive("max_orphans", int64(r.MaxOrphans))
-	positive("max_closed", int64(r.MaxClosed))
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{
+		{"args_timeout", int64(r.ArgsTimeout)}, {"result_timeout", int64(r.ResultTimeout)}, {"run_idle", int64(r.RunIdle)},
+		{"expire", int64(r.Expire)}, {"forget", int64(r.Forget)}, {"delta_every", int64(r.DeltaEvery)},
+		{"delta_bytes", int64(r.DeltaBytes)}, {"flush_after", int64(r.FlushAfter)}, {"max_args", int64(r.MaxArgs)},
+		{"max_open", int64(r.MaxOpen)}, {"max_calls", int64(r.MaxCalls)}, {"max_name", int64(r.MaxName)},
+		{"max_orphans", int64(r.MaxOrphans)}, {"max_closed", int64(r.MaxClosed)},
+	} {
+		positive(f.name, f.value)
+	}
 	if r.MaxEventText < 64 {
 		errs = append(errs, fmt.Errorf("lifecycle: rules: max_event_text is %d, it must be at least 64", r.MaxEventText))
 	}

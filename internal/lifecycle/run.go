@@ -172,7 +172,7 @@ func (st *Step) noteDropped(m *Message) {
 	run := st.State.Run
 	switch {
 	case !m.root() || m.Superseded:
-	case m.asked():
+	case m.hasClientCall():
 		if run != nil && run.ID == m.Run {
 			run.Asked = &Answer{m.Namespace, m.ID, m.Choice}
 		}
@@ -193,8 +193,8 @@ func (st *Step) answer(c *chunks.Chunk) {
 	}
 }
 
-// asked reports whether the message made a call that the client executes.
-func (m *Message) asked() bool { return m.any(func(c *Call) bool { return !c.Provider }) }
+// hasClientCall reports whether the message made a call that the client executes.
+func (m *Message) hasClientCall() bool { return m.any(func(c *Call) bool { return !c.Provider }) }
 
 // beside reports whether a is another choice of the message m.
 func (a *Answer) beside(m *Message) bool {

@@ -81,7 +81,7 @@ func namesNext(m *Message, c *chunks.Chunk) bool {
 // message. Some gateways send the reason after each call. A role begins the next message,
 // and so do answers to all calls, unless the index goes on.
 func goesOn(m *Message, c *chunks.Chunk) bool {
-	if !c.IDVaries || m.Next || !m.asked() || !opens(m, c) {
+	if !c.IDVaries || m.Next || !m.hasClientCall() || !opens(m, c) {
 		return false
 	}
 	return m.open() > 0 || c.Index != "" && m.ByIndex(c.Index) < 0
