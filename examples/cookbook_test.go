@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"streamer/internal/events"
+	"streamer/test/testkit"
 )
 
 // block is a block of code in a document.
@@ -97,7 +98,7 @@ func TestCookbook(t *testing.T) {
 func stubs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Symlink(program(t, "streamer"), filepath.Join(dir, "streamer")); err != nil {
+	if err := os.Symlink(testkit.Program(t), filepath.Join(dir, "streamer")); err != nil {
 		t.Fatal(err)
 	}
 	for name, file := range map[string]string{"claude": "claude-code/partial", "codex": "codex-exec/turns", "gemini": "gemini-cli/run", "cursor-agent": "cursor-agent/run"} {

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"streamer/test/testkit"
+
 	"github.com/nats-io/nats.go"
 )
 
@@ -26,7 +28,7 @@ var programs = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
-		"streamer/cmd/streamer", "streamer/examples/repair-go", "streamer/examples/agent-go", "streamer/examples/subscriber")
+		"streamer/examples/repair-go", "streamer/examples/agent-go", "streamer/examples/subscriber")
 	build.Stderr = os.Stderr
 	return dir, build.Run()
 })
@@ -68,7 +70,7 @@ func serveIn(t *testing.T, data string) (http, url string) {
 // function that stops it. It is stopped at the end of the test at the latest.
 func serveWith(t *testing.T, flags ...string) (http, url string, stop func()) {
 	t.Helper()
-	cmd := exec.Command(program(t, "streamer"), append([]string{"serve", "--partitions", "1", "--log-level", "error", "--http-listen", "127.0.0.1:0"}, flags...)...)
+	cmd := exec.Command(testkit.Program(t), append([]string{"serve", "--partitions", "1", "--log-level", "error", "--http-listen", "127.0.0.1:0"}, flags...)...)
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -155,7 +157,7 @@ func TestRepairGo(t *testing.T) {
 	}
 	out, _ = run(t, exec.Command(program(t, "repair-go"), "--nats-url", url), out)
 	want(t, "repair-go of a repaired history", out, repaired())
-	out, _ = run(t, exec.Command(program(t, "streamer"), "repair"), history)
+	out, _ = run(t, exec.Command(testkit.Program(t), "repair"), history)
 	want(t, "streamer repair", out, repaired())
 
 	refused := exec.Command(program(t, "repair-go"), "--nats-url", url)

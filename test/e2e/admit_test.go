@@ -49,7 +49,7 @@ var errFound = errors.New("found")
 // settings are in force.
 func TestSettingsBeforeInputs(t *testing.T) {
 	dir, port := t.TempDir(), testkit.FreePort(t)
-	testkit.Start(t, "serve", "--data-dir", dir, "--nats-listen", port, "--http-listen", "127.0.0.1:0", "--result-timeout", "1h")
+	start(t, "serve", "--data-dir", dir, "--nats-listen", port, "--http-listen", "127.0.0.1:0", "--result-timeout", "1h")
 	nc, err := nats.Connect("nats://"+port, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(0, 0))
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestDeadlineAfterOutage(t *testing.T) {
 	const calls = 10
 	dir, port := t.TempDir(), testkit.FreePort(t)
 	run := func() *testkit.Process {
-		return testkit.Start(t, "serve", "--data-dir", dir, "--nats-listen", port, "--http-listen", "127.0.0.1:0",
+		return start(t, "serve", "--data-dir", dir, "--nats-listen", port, "--http-listen", "127.0.0.1:0",
 			"--partitions", "4", "--result-timeout", "4s", "--save-every", "10ms", "--log-level", "warn")
 	}
 	p := run()

@@ -86,7 +86,7 @@ func TestCrashEmbedded(t *testing.T) {
 	dir, port := t.TempDir(), testkit.FreePort(t)
 	next := func() *testkit.Process {
 		s := random(rnd, "")
-		return testkit.Start(t, s.flags("--data-dir", dir, "--nats-listen", port)...)
+		return start(t, s.flags("--data-dir", dir, "--nats-listen", port)...)
 	}
 	p := next()
 	b := reach(t, ownURL(t, dir))
@@ -111,7 +111,7 @@ func TestCrashTwoWorkers(t *testing.T) {
 // TestCrashShared: three processes share the partitions and take over from each
 // other.
 func TestCrashShared(t *testing.T) {
-	crashWorkers(t, func(t *testing.T, s settings) *testkit.Process { return testkit.Start(t, s.flags()...) }, 3)
+	crashWorkers(t, func(t *testing.T, s settings) *testkit.Process { return start(t, s.flags()...) }, 3)
 }
 
 func crashWorkers(t *testing.T, begin func(*testing.T, settings) *testkit.Process, n int) {

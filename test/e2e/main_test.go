@@ -24,11 +24,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// start runs the program until it is ended, or the test ends.
+func start(t *testing.T, args ...string) *testkit.Process {
+	t.Helper()
+	return testkit.StartCommand(t, exec.Command(testkit.RaceProgram(t), args...))
+}
+
 // execute runs the program to its end and returns its output and exit status.
 func execute(t *testing.T, stdin string, args ...string) (out, errs string, status int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), testkit.Program(t), args...)
+	cmd := exec.CommandContext(t.Context(), testkit.RaceProgram(t), args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	err := cmd.Run()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {

@@ -15,7 +15,7 @@ import (
 func browserKilled(t *testing.T, web context.Context) {
 	dir, address := t.TempDir(), testkit.FreePort(t)
 	begin := func() *testkit.Process {
-		server := testkit.Start(t, "serve", "--data-dir", dir, "--http-listen", address, "--nats-listen", "127.0.0.1:0", "--partitions", "1", "--log-level", "warn")
+		server := start(t, "serve", "--data-dir", dir, "--http-listen", address, "--nats-listen", "127.0.0.1:0", "--partitions", "1", "--log-level", "warn")
 		awaitReady(t, "http://"+address+"/readyz", server)
 		return server
 	}

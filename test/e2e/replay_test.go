@@ -105,7 +105,7 @@ type running struct {
 // replay starts the command.
 func (d served) replay(args ...string) *running {
 	d.t.Helper()
-	r := &running{t: d.t, cmd: exec.CommandContext(d.t.Context(), testkit.Program(d.t), append([]string{"replay", "--data-dir", d.dir, "--session", "s"}, args...)...)}
+	r := &running{t: d.t, cmd: exec.CommandContext(d.t.Context(), testkit.RaceProgram(d.t), append([]string{"replay", "--data-dir", d.dir, "--session", "s"}, args...)...)}
 	r.cmd.Stdout, r.cmd.Stderr = &r.out, &r.errs
 	in, err := r.cmd.StdinPipe()
 	if err == nil {

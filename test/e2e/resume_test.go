@@ -110,7 +110,7 @@ func TestGatewayKilledUnderClients(t *testing.T) {
 	b, url := workerless(t, broker.Options{})
 	addr := testkit.FreePort(t)
 	gateway := func() *testkit.Process {
-		return testkit.Start(t, "serve", "--nats-url", url, "--partitions", strconv.Itoa(crashPartitions), "--http-listen", addr, "--texts", "every", "--log-level", "error")
+		return start(t, "serve", "--nats-url", url, "--partitions", strconv.Itoa(crashPartitions), "--http-listen", addr, "--texts", "every", "--log-level", "error")
 	}
 	p := gateway()
 	all := make([]resumer, clients)

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"streamer/test/testkit"
+
 	"github.com/nats-io/nats.go"
 )
 
@@ -39,11 +41,7 @@ type process struct {
 // build builds the program.
 func build(t *testing.T) program {
 	t.Helper()
-	p := program{t, filepath.Join(t.TempDir(), "streamer"), t.TempDir()}
-	if text, err := exec.Command("go", "build", "-o", p.binary, "streamer/cmd/streamer").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, text)
-	}
-	return p
+	return program{t, testkit.Program(t), t.TempDir()}
 }
 
 // startTime is the maximum time until a process is ready.

@@ -4,5 +4,3 @@ package testkit
 
 // Race reports whether the test has the race detector.
 const Race = false
-
-const raceFlag = "-race=false"

@@ -4,5 +4,3 @@ package testkit
 
 // Race reports whether the test has the race detector.
 const Race = true
-
-const raceFlag = "-race=true"
