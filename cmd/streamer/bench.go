@@ -12,8 +12,8 @@ import (
 )
 
 type benchCommand struct {
-	Path benchPathCommand `cmd:"" default:"withargs" help:"Measure throughput, latency, memory and recovery beside the same work on NATS alone; the default."`
-	SSE  benchSSECommand  `cmd:"" name:"sse" help:"Measure event streams: memory, latency, loss and replay."`
+	Path benchPathCommand `cmd:"" default:"withargs" help:"Measure throughput, latency, memory and recovery; the default."`
+	SSE  benchSSECommand  `cmd:"" name:"sse" help:"Measure event streams: memory, latency and loss."`
 }
 
 type benchSSECommand struct {
@@ -29,7 +29,7 @@ func (c *benchSSECommand) Run(ctx context.Context, std stdio, i *cli.Invocation)
 	if c.Program, err = os.Executable(); err != nil {
 		return err
 	}
-	r, err := bench.RunSSE(ctx, std.err, c.SSEOptions)
+	r, err := bench.RunSSE(ctx, c.SSEOptions)
 	if err != nil {
 		return err
 	}
@@ -50,9 +50,6 @@ func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation
 		return i.Misused("%v", err)
 	}
 	log, err := app.Logger(std.err, "warn", "text")
-	if err == nil {
-		o.Program, err = os.Executable()
-	}
 	if err != nil {
 		return err
 	}
