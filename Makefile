@@ -2,7 +2,7 @@
 # test    the tests, with a few cases of each campaign
 # campaigns the tests with whole campaigns; .ci/run also uses the race detector
 # lint    vet and golangci-lint, whose version is in .ci/run
-# bench   throughput, latency, memory and recovery beside NATS alone
+# bench   throughput, latency, memory and recovery
 # demo    a server that plays recorded sessions
 # release the files of a release from HEAD, in dist
 

@@ -13,8 +13,8 @@ import (
 )
 
 type benchCommand struct {
-	Path benchPathCommand `cmd:"" default:"withargs" help:"Measure throughput, latency, memory and recovery beside the same work on NATS alone; the default."`
-	SSE  benchSSECommand  `cmd:"" name:"sse" help:"Measure event streams: memory, latency, loss and replay."`
+	Path benchPathCommand `cmd:"" default:"withargs" help:"Measure throughput, latency, memory and recovery; the default."`
+	SSE  benchSSECommand  `cmd:"" name:"sse" help:"Measure event streams: memory, latency and loss."`
 }
 
 type benchSSECommand struct {
@@ -30,7 +30,7 @@ func (c *benchSSECommand) Run(ctx context.Context, std stdio, i *cli.Invocation)
 	if c.Program, err = os.Executable(); err != nil {
 		return err
 	}
-	r, err := bench.RunSSE(ctx, std.err, c.SSEOptions)
+	r, err := bench.RunSSE(ctx, c.SSEOptions)
 	if err != nil {
 		return err
 	}
@@ -51,9 +51,6 @@ func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation
 		return i.Misused("%v", err)
 	}
 	log, err := server.Logger(std.err, "warn", "text")
-	if err == nil {
-		o.Program, err = os.Executable()
-	}
 	if err != nil {
 		return err
 	}
@@ -64,6 +61,7 @@ func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation
 	return printResult(std, &r, c.JSON)
 }
 
+// printResult prints a result, as a table or as one JSON object.
 func printResult(std stdio, r interface{ Print(w io.Writer) error }, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(std.out).Encode(r)

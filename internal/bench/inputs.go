@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/client"
 	"streamer/internal/inputs"
 )
 
@@ -19,6 +20,9 @@ const (
 	argsDelta  = `"tool_calls":[{"index":0,"function":{"arguments":"%s"}}]`
 	resultBody = `{"tool_call_id":"call_%d","content":"ok"}`
 )
+
+// minPerCall is the number of inputs of the shortest call.
+const minPerCall = 3
 
 // callInput returns kind and body of input i of the n-th call of a session. The
 // call has that many inputs.
@@ -34,21 +38,23 @@ func callInput(token string, n, i, of int) (kind inputs.Kind, body string) {
 	return inputs.Delta, fmt.Sprintf(chunk, token, n, fmt.Sprintf(argsDelta, "abcd"), "null")
 }
 
-// filler publishes inputs without waiting for each acknowledgement.
-type filler struct {
-	r       *rig
+// feed publishes inputs without waiting for each acknowledgement.
+type feed struct {
+	Broker  *client.Broker
 	acks    chan broker.Ack
+	sent    int
 	pending int      // publishes without an acknowledgement
-	seqs    []uint64 // of the inputs that are acknowledged
+	seqs    []uint64 // of the acknowledged inputs
 }
 
 // maxPending bounds the publishes without an acknowledgement.
 const maxPending = 2000
 
-func (r *rig) newFiller() *filler { return &filler{r: r, acks: make(chan broker.Ack, maxPending)} }
+func newFeed(b *client.Broker) *feed {
+	return &feed{Broker: b, acks: make(chan broker.Ack, maxPending)}
+}
 
-// take waits for one acknowledgement.
-func (f *filler) take(ctx context.Context) error {
+func (f *feed) ack(ctx context.Context) error {
 	select {
 	case a := <-f.acks:
 		f.pending--
@@ -60,59 +66,50 @@ func (f *filler) take(ctx context.Context) error {
 }
 
 // input publishes an input. It waits if too many are pending.
-func (f *filler) input(ctx context.Context, token string, kind inputs.Kind, body string) error {
-	for f.pending == maxPending {
-		if err := f.take(ctx); err != nil {
+func (f *feed) input(ctx context.Context, token string, kind inputs.Kind, body string) error {
+	if f.pending == maxPending {
+		if err := f.ack(ctx); err != nil {
 			return err
 		}
 	}
-	f.r.inputs++
+	f.sent++
 	f.pending++
-	b := f.r.broker
-	b.Publish(b.InputPub(token, kind, fmt.Sprintf("%s:%d", token, f.r.inputs), nil, []byte(body)), f.acks)
+	f.Broker.Publish(f.Broker.InputPub(token, kind, token+":"+strconv.Itoa(f.sent), nil, []byte(body)), f.acks)
 	return nil
 }
 
-// flush waits for all acknowledgements.
-func (f *filler) flush(ctx context.Context) error {
-	for f.pending > 0 {
-		if err := f.take(ctx); err != nil {
-			return err
-		}
+func (f *feed) flush(ctx context.Context) (err error) {
+	for f.pending > 0 && err == nil {
+		err = f.ack(ctx)
 	}
-	return nil
+	return err
 }
 
-// plan is a set of inputs: those of some sessions with the same number of calls
+// Plan is a set of inputs: those of some sessions with the same number of inputs
 // each.
-type plan struct {
-	perCall  int           // inputs of a call
-	calls    int           // of each session
-	first    int           // number of the first of these calls in its session
-	sessions int           // in all
-	atOnce   int           // sessions whose inputs alternate
-	pace     time.Duration // between two inputs of a session; if 0, none
+type Plan struct {
+	PerCall  int           // inputs of a call
+	Inputs   int           // of each session
+	First    int           // number of the first of these calls in its session
+	Sessions int           // in all
+	AtOnce   int           // sessions whose inputs alternate
+	Pace     time.Duration // between two inputs of a session; if 0, none
 }
 
-// plan returns about Options.Inputs inputs of Options.Sessions sessions. Inputs,
-// sessions, calls and events are the same for every atOnce.
-func (o *Options) plan(atOnce int) plan {
-	return plan{perCall: o.PerCall, calls: o.Inputs / o.PerCall / o.Sessions, sessions: o.Sessions, atOnce: atOnce}
-}
+// openCalls returns inputs that open a call in each of n sessions.
+func openCalls(n int) Plan { return Plan{PerCall: minPerCall, Inputs: 1, Sessions: n, AtOnce: n} }
 
-// fill stores the inputs of p. When the calls of the sessions that alternate are
+// Fill stores the inputs of p. When the calls of the sessions that alternate are
 // complete, the next sessions follow. The result has the sequences of the inputs.
-func (r *rig) fill(ctx context.Context, prefix string, p plan) (seqs []uint64, err error) {
-	f := r.newFiller()
-	for first := 0; first < p.sessions; first += p.atOnce {
+func (f *feed) Fill(ctx context.Context, prefix string, p Plan) (seqs []uint64, err error) {
+	f.seqs = nil
+	for first := 0; first < p.Sessions; first += p.AtOnce {
 		start := time.Now()
-		for i := range p.calls * p.perCall {
-			if err := sleepUntil(ctx, start.Add(time.Duration(i)*p.pace)); err != nil {
-				return nil, err
-			}
-			for s := first; s < min(first+p.atOnce, p.sessions); s++ {
+		for i := range p.Inputs {
+			time.Sleep(time.Until(start.Add(time.Duration(i) * p.Pace)))
+			for s := first; s < min(first+p.AtOnce, p.Sessions); s++ {
 				token := prefix + strconv.Itoa(s)
-				kind, body := callInput(token, p.first+i/p.perCall, i%p.perCall, p.perCall)
+				kind, body := callInput(token, p.First+i/p.PerCall, i%p.PerCall, p.PerCall)
 				if err := f.input(ctx, token, kind, body); err != nil {
 					return nil, err
 				}
@@ -122,20 +119,4 @@ func (r *rig) fill(ctx context.Context, prefix string, p plan) (seqs []uint64, e
 	err = f.flush(ctx)
 	slices.Sort(f.seqs) // acknowledgements can overtake each other
 	return f.seqs, err
-}
-
-// sleepUntil waits until a time, which can be over, or until ctx ends.
-func sleepUntil(ctx context.Context, at time.Time) error {
-	d := time.Until(at)
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

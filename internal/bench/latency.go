@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/worker"
@@ -28,209 +29,115 @@ func quantiles(d []time.Duration) Quantiles {
 	return Quantiles{at(0.5), at(0.99), at(0.999)}
 }
 
-// Steady counts the snapshots and checkpoints that a worker writes while deltas
-// arrive at the rate of the measurement and each causes an event.
-type Steady struct {
-	Sessions      int     `json:"sessions"`
-	Snapshots     float64 `json:"snapshots_per_s"`
-	SnapshotBytes float64 `json:"bytes_per_snapshot"`
-	Checkpoints   float64 `json:"checkpoints_per_s"`
-}
-
 const (
 	rate        = 1000             // messages per second
 	receiveTime = 20 * time.Second // maximum time until the last message is received
-	slice       = time.Second      // each probe runs for a slice, then the next
 )
 
-// probe is one kind of latency: publish publishes the i-th message, and sent reads
-// its time from a message on the subject.
-type probe struct {
-	subject string
-	sent    func(*nats.Msg) (int64, bool)
-	publish func(i int) error
-	to      *Quantiles
-	all     []time.Duration
+// LatencySessions is the number of sessions between which deltas alternate. Each has
+// two in a second, so that each delta causes an event with the default settings.
+const LatencySessions = rate / 2
+
+// Probe is one kind of latency: Publish publishes the i-th message, which has the
+// current time as the text that Text reads from a message on the subject.
+type Probe struct {
+	Subject string
+	Text    func(*nats.Msg) string
+	Publish func(i int, text string) error
+	delays  []time.Duration
 }
 
-// latencies measures in turns, a slice each, the time from publishing a delta to
-// its event at a subscriber, and the probes without streamer. All run at the same
-// rate, on the same server, with the same kind of storage.
-func (r *rig) latencies(ctx context.Context, m *Latencies) error {
-	ours, stop, err := r.ourProbe(ctx)
+// Quantiles returns the quantiles of the measured delays.
+func (p *Probe) Quantiles() Quantiles { return quantiles(p.delays) }
+
+func (r *Rig) latency(ctx context.Context, duration time.Duration) (q Quantiles, err error) {
+	p, stop, err := r.DeltaProbe(ctx)
 	if err != nil {
-		return err
+		return q, err
 	}
 	defer stop()
-	bare, undo, err := r.bareProbes(ctx)
-	if err != nil {
-		return err
-	}
-	defer undo()
-	ours.to, bare[0].to, bare[1].to, bare[2].to = &m.Ours, &m.Hops, &m.Trip, &m.Received
-	probes := append([]*probe{ours}, bare...)
-	slices := int(max(1, r.options.Duration/slice))
-	for range slices {
-		for _, p := range probes {
-			if err := r.paced(ctx, p); err != nil {
-				return err
-			}
+	for range duration / time.Second {
+		if err := r.Second(ctx, p); err != nil {
+			return q, err
 		}
 	}
-	for _, p := range probes {
-		*p.to = quantiles(p.all)
-	}
-	m.Late, m.LateOne = m.Ours.P99/m.Hops.P99, m.Ours.P99/m.Trip.P99
-	m.Steady, err = r.steady(ctx, ours, slices)
-	return err
+	return p.Quantiles(), nil
 }
 
-// steady measures the snapshots and checkpoints that the worker writes while a probe
-// runs.
-func (r *rig) steady(ctx context.Context, p *probe, slices int) (Steady, error) {
-	before, err := r.written(ctx)
-	if err != nil {
-		return Steady{}, err
-	}
-	start := time.Now()
-	for range slices {
-		if err := r.paced(ctx, p); err != nil {
-			return Steady{}, err
-		}
-	}
-	seconds := time.Since(start).Seconds()
-	after, err := r.written(ctx)
-	return after.since(before, seconds), err
-}
-
-// latencySessions is the number of sessions between which the deltas of a probe
-// alternate: each has two in a second, so that each delta causes an event with the
-// default settings.
-const latencySessions = rate / 2
-
-// ourProbe returns the probe of streamer. It starts a worker with the default settings
-// and opens a call in each of latencySessions sessions.
-func (r *rig) ourProbe(ctx context.Context) (p *probe, stop func(), err error) {
-	if err := r.setRules(ctx, lifecycle.Coalesced); err != nil {
+// DeltaProbe returns the probe of streamer. It starts a worker with the default settings
+// and opens a call in each of LatencySessions sessions. stop stops the worker.
+func (r *Rig) DeltaProbe(ctx context.Context) (p *Probe, stop func(), err error) {
+	if err := r.SetRules(ctx, lifecycle.Coalesced); err != nil {
 		return nil, nil, err
 	}
-	prefix := r.prefix()
-	count, unsubscribe, err := r.seen(prefix, "tool_call_start")
+	prefix := r.Prefix()
+	count, unsubscribe, err := r.Count(prefix, events.ToolCallStart)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer unsubscribe()
-	w := r.work(ctx, worker.Options{})
-	f := r.newFiller()
-	token := func(i int) string { return prefix + strconv.Itoa(i%latencySessions) }
-	for s := range latencySessions {
-		if err == nil {
-			_, body := callInput(token(s), 0, 0, MinPerCall)
-			err = f.input(ctx, token(s), inputs.Delta, body)
-		}
-	}
-	if err == nil {
-		err = w.until(ctx, func() bool { return count.Load() >= latencySessions })
+	w := r.Work(ctx, worker.Options{})
+	if _, err = r.Fill(ctx, prefix, openCalls(LatencySessions)); err == nil {
+		err = w.Until(ctx, func() bool { return count.Load() >= LatencySessions })
 	}
 	if err != nil {
-		w.stop()
+		w.Stop()
 		return nil, nil, err
 	}
-	return &probe{
-		subject: "toolcalls.*.event.tool_call_args_delta",
-		sent: func(m *nats.Msg) (int64, bool) {
+	return &Probe{
+		Subject: "toolcalls.*.event." + string(events.ToolCallArgsDelta),
+		Text: func(m *nats.Msg) string {
 			var e struct{ Args string }
-			err := json.Unmarshal(m.Data, &e)
-			at, ok := stamp(e.Args)
-			return at, ok && err == nil
+			_ = json.Unmarshal(m.Data, &e) // then there is no text
+			return e.Args
 		},
-		publish: func(i int) error {
-			args := fmt.Sprintf(argsDelta, "t"+strconv.FormatInt(time.Now().UnixNano(), 10))
-			return f.input(ctx, token(i), inputs.Delta, fmt.Sprintf(chunk, token(i), 0, args, "null"))
+		Publish: func(i int, text string) error {
+			token := prefix + strconv.Itoa(i%LatencySessions)
+			return r.input(ctx, token, inputs.Delta, fmt.Sprintf(chunk, token, 0, fmt.Sprintf(argsDelta, text), "null"))
 		},
-	}, w.stop, nil
+	}, w.Stop, nil
 }
 
-// stamp returns the time in a message, in nanoseconds.
-func stamp(s string) (int64, bool) {
-	if len(s) < 2 || s[0] != 't' {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(s[1:], 10, 64)
-	return n, err == nil
+func now() string { return strconv.FormatInt(time.Now().UnixNano(), 10) }
+
+// since returns the time since the one in a text of now.
+func since(text string) (time.Duration, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return time.Since(time.Unix(0, n)), err == nil && n > 0
 }
 
-// paced publishes for one slice and measures when the messages are received.
-func (r *rig) paced(ctx context.Context, p *probe) error {
-	n := int(slice.Seconds() * rate)
-	received := make(chan time.Duration, n)
-	sub, err := r.nc.Subscribe(p.subject, func(m *nats.Msg) {
-		if at, ok := p.sent(m); ok {
-			select {
-			case received <- time.Duration(time.Now().UnixNano() - at):
-			default: // more than were published: from another client
-			}
+// Second publishes for a second and measures when the messages are received.
+func (r *Rig) Second(ctx context.Context, p *Probe) error {
+	received := make(chan time.Duration, rate)
+	sub, err := r.NC.Subscribe(p.Subject, func(m *nats.Msg) {
+		if delay, ok := since(p.Text(m)); ok {
+			received <- delay
 		}
 	})
-	if err != nil {
-		return fmt.Errorf("subscribing: %w", err)
+	if err == nil {
+		defer func() { _ = sub.Unsubscribe() }()
+		err = r.NC.Flush()
 	}
-	defer func() { _ = sub.Unsubscribe() }()
-	if err := r.nc.Flush(); err != nil {
+	if err != nil {
 		return fmt.Errorf("subscribing: %w", err)
 	}
 	tick := time.NewTicker(time.Second / rate)
 	defer tick.Stop()
-	for i := range n {
+	for i := range rate {
 		<-tick.C
-		if err := p.publish(i); err != nil {
+		if err := p.Publish(i, now()); err != nil {
 			return err
 		}
 	}
-	late := time.After(receiveTime)
-	for range n {
+	ctx, cancel := context.WithTimeout(ctx, receiveTime)
+	defer cancel()
+	for n := range rate {
 		select {
 		case d := <-received:
-			p.all = append(p.all, d)
+			p.delays = append(p.delays, d)
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-late:
-			return fmt.Errorf("received only %d of %d messages on %s", len(p.all)%n, n, p.subject)
+			return fmt.Errorf("received only %d of %d messages on %s: %w", n, rate, p.Subject, ctx.Err())
 		}
 	}
 	return nil
-}
-
-// written is what a worker has written so far besides events.
-type written struct {
-	snapshots, checkpoints uint64  // messages
-	snapshotSize           float64 // bytes of a snapshot, on average
-}
-
-func (r *rig) written(ctx context.Context) (w written, err error) {
-	js, err := r.jetStream()
-	if err != nil {
-		return w, err
-	}
-	for name, take := range map[string]func(last, messages, bytes uint64){
-		"KV_STREAMER_SNAPSHOT": func(last, messages, bytes uint64) {
-			w.snapshots, w.snapshotSize = last, float64(bytes)/float64(max(1, messages))
-		},
-		"KV_STREAMER_CHECKPOINT": func(last, _, _ uint64) { w.checkpoints = last },
-	} {
-		s, err := js.Stream(ctx, name)
-		if err != nil {
-			return w, fmt.Errorf("stream %s: %w", name, err)
-		}
-		state := s.CachedInfo().State
-		take(state.LastSeq, state.Msgs, state.Bytes)
-	}
-	return w, nil
-}
-
-func (w written) since(before written, seconds float64) Steady {
-	return Steady{
-		Sessions: latencySessions, Snapshots: float64(w.snapshots-before.snapshots) / seconds,
-		SnapshotBytes: w.snapshotSize, Checkpoints: float64(w.checkpoints-before.checkpoints) / seconds,
-	}
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
-	"strconv"
+	"slices"
 	"time"
 
-	"streamer/internal/inputs"
+	"streamer/internal/events"
 	"streamer/internal/worker"
 )
 
@@ -21,101 +21,76 @@ type OpenCost struct {
 	Recovery float64 `json:"recovery_ms"`
 	CPU      float64 `json:"recovery_cpu_ms"`
 	First    float64 `json:"first_recovery_ms"`
-	Listed   uint64  `json:"recovery_snapshots_listed"`
 	Reread   uint64  `json:"recovery_inputs_read"`
 }
 
-// openSessions opens a call in each of many sessions. It measures the memory of
-// the worker, and the time that a new worker needs to take them over.
-func (r *rig) openSessions(ctx context.Context) (c OpenCost, err error) {
-	c.Sessions = r.options.Open
-	prefix := r.prefix()
-	f := r.newFiller()
-	for s := range c.Sessions {
-		token := prefix + strconv.Itoa(s)
-		_, body := callInput(token, 0, 0, MinPerCall)
-		if err := f.input(ctx, token, inputs.Delta, body); err != nil {
-			return c, err
-		}
-	}
-	if err := f.flush(ctx); err != nil {
+// openSessions opens a call in each of n sessions. It measures the memory of the
+// worker, and the time that a new worker needs to take them over.
+func (r *Rig) openSessions(ctx context.Context, n, rounds int) (c OpenCost, err error) {
+	c.Sessions = n
+	prefix := r.Prefix()
+	if _, err := r.Fill(ctx, prefix, openCalls(n)); err != nil {
 		return c, err
 	}
-	count, unsubscribe, err := r.seen(prefix, "tool_call_start")
+	count, unsubscribe, err := r.Count(prefix, events.ToolCallStart)
 	if err != nil {
 		return c, err
 	}
 	defer unsubscribe()
-	w := r.work(ctx, worker.Options{EvictAfter: time.Hour})
-	defer func() { w.stop() }()
-	if err := w.until(ctx, func() bool { return w.Stats().Folded > 0 }); err != nil {
+	w := r.Work(ctx, worker.Options{EvictAfter: time.Hour})
+	defer w.Stop()
+	if err := w.Until(ctx, func() bool { return w.Stats().Folded > 0 }); err != nil {
 		return c, err
 	}
-	cpu, start := cpuTime(), time.Now()
-	if err := w.until(ctx, func() bool { return count.Load() >= int64(c.Sessions) }); err != nil {
+	cpu, start := CPUTime(), time.Now()
+	if err := w.Until(ctx, func() bool { return count.Load() >= int64(n) }); err != nil {
 		return c, err
 	}
-	c.Rate = float64(c.Sessions) / time.Since(start).Seconds()
-	c.OpenCPU = float64((cpuTime() - cpu).Microseconds()) / 1000
-	if err := w.until(ctx, func() bool { return w.Stats().Snapshots >= uint64(c.Sessions) }); err != nil {
+	c.Rate, c.OpenCPU = float64(n)/time.Since(start).Seconds(), milliseconds(CPUTime()-cpu)
+	if err := w.Until(ctx, func() bool { return w.Stats().Snapshots >= uint64(n) }); err != nil {
 		return c, err
 	}
 	with := heap()
 	debug.FreeOSMemory()
-	c.RSS = rss()
-	w.stop()
+	c.RSS = RSS()
+	w.Stop()
 	w.Worker = nil
-	c.Bytes = max(0, float64(with)-float64(heap())) / float64(c.Sessions)
-	var rounds []OpenCost
-	for range r.options.Rounds {
+	c.Bytes = max(0, float64(with)-float64(heap())) / float64(n)
+	var all []OpenCost
+	for range rounds {
 		if err := r.takeOver(ctx, &c); err != nil {
 			return c, err
 		}
-		rounds = append(rounds, c)
+		all = append(all, c)
 	}
-	c.First = rounds[0].Recovery
-	c.Recovery = median(rounds, func(c OpenCost) float64 { return c.Recovery })
-	c.CPU = median(rounds, func(c OpenCost) float64 { return c.CPU })
+	c.First = all[0].Recovery
+	c.Recovery = Median(all, func(c OpenCost) float64 { return c.Recovery })
+	c.CPU = Median(all, func(c OpenCost) float64 { return c.CPU })
 	return c, nil
 }
 
 // takeOver measures the time until a new worker has read the log to its end and
 // has loaded the sessions with open calls, whose timers are then set. The first new
 // worker after a burst also appends events that a snapshot has and the log lacks.
-func (r *rig) takeOver(ctx context.Context, c *OpenCost) error {
-	_, last, err := r.broker.InputBounds(ctx)
+func (r *Rig) takeOver(ctx context.Context, c *OpenCost) error {
+	_, last, err := r.Broker.InputBounds(ctx)
 	if err != nil {
 		return err
 	}
-	js, err := r.jetStream()
-	if err != nil {
-		return err
-	}
-	snapshots, err := js.Stream(ctx, "KV_STREAMER_SNAPSHOT")
-	if err != nil {
-		return err
-	}
-	c.Listed = snapshots.CachedInfo().State.Msgs
-	cpu, start := cpuTime(), time.Now()
-	w := r.work(ctx, worker.Options{SnapshotEvery: 20 * time.Millisecond}) // how often it counts open calls
-	defer w.stop()
-	err = w.until(ctx, func() bool {
+	cpu, start := CPUTime(), time.Now()
+	w := r.Work(ctx, worker.Options{SnapshotEvery: 20 * time.Millisecond}) // how often it counts open calls
+	defer w.Stop()
+	err = w.Until(ctx, func() bool {
 		s := w.Stats()
-		if s.Open < c.Sessions || len(s.Carried) < r.broker.Partitions() {
-			return false
-		}
-		for _, c := range s.Carried {
-			if c.Next <= last {
-				return false
-			}
-		}
-		return true
+		return s.Open >= c.Sessions && len(s.Carried) >= r.Broker.Partitions() &&
+			!slices.ContainsFunc(s.Carried, func(p worker.Carried) bool { return p.Next <= last })
 	})
-	c.Recovery = float64(time.Since(start).Microseconds()) / 1000
-	c.CPU = float64((cpuTime() - cpu).Microseconds()) / 1000
+	c.Recovery, c.CPU = milliseconds(time.Since(start)), milliseconds(CPUTime()-cpu)
 	c.Reread = w.Stats().Folded
 	return err
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func heap() uint64 {
 	runtime.GC()

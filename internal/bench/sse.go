@@ -5,122 +5,133 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"runtime"
-	"strings"
+	"strconv"
+	"sync"
+	"text/tabwriter"
 	"time"
 )
 
-// SSEOptions configures a run of the measurements of event streams.
+// SSEOptions configures a measurement of event streams.
 type SSEOptions struct {
 	// Program is the streamer program that serves the streams, in a process of its
 	// own on loopback with a temporary data directory. The load client is this
 	// process.
 	Program string `kong:"-"`
 
-	Idle     int           `placeholder:"NUMBER" default:"10000" help:"number of idle streams of one session whose memory is measured; if 0, none"`
-	Viewers  int           `placeholder:"NUMBER" default:"1000" help:"number of streams of one session that receives events; if 0, none"`
-	Sessions int           `placeholder:"NUMBER" default:"10000" help:"number of sessions with one stream each; if 0, none"`
-	Replays  int           `placeholder:"NUMBER" default:"1000" help:"number of streams that read a history of 2 MB at once; if 0, none"`
-	Rate     int           `placeholder:"NUMBER" default:"50" help:"events per second of the session with --viewers"`
-	Duration time.Duration `placeholder:"DURATION" default:"20s" help:"time for which each latency is measured; at least 1s"`
+	Streams  int           `placeholder:"NUMBER" default:"1000" help:"number of streams"`
+	Sessions int           `placeholder:"NUMBER" default:"1" help:"number of sessions that the streams follow, at most --streams"`
+	Rate     int           `placeholder:"NUMBER" default:"50" help:"events per second of all sessions"`
+	Duration time.Duration `placeholder:"DURATION" default:"20s" help:"time for which the latency is measured; longer if a session would have no event"`
 }
 
 // Check returns an error that names the flag with an invalid value.
 func (o *SSEOptions) Check() error {
-	for _, f := range []struct {
-		name       string
-		got, least int
-	}{
-		{"idle", o.Idle, 0}, {"viewers", o.Viewers, 0}, {"sessions", o.Sessions, 0}, {"replays", o.Replays, 0}, {"rate", o.Rate, 1},
-	} {
-		if f.got < f.least {
-			return fmt.Errorf("invalid --%s %d: need at least %d", f.name, f.got, f.least)
-		}
-	}
-	if o.Duration < MinDuration {
-		return fmt.Errorf("invalid --duration %s: need at least %s", o.Duration, MinDuration)
-	}
-	return o.checkFiles()
+	return errors.Join(AtLeast("sessions", o.Sessions, 1), AtLeast("streams", o.Streams, o.Sessions),
+		AtLeast("rate", o.Rate, 1), AtLeast("duration", o.Duration, time.Second))
 }
 
-// spareFiles is the number of files that a process needs besides its connections.
-const spareFiles = 200
-
-// most returns the largest number of connections that are open at once.
-func (o *SSEOptions) most() int { return max(o.Idle, o.Viewers, o.Sessions, o.Replays) }
-
-// checkFiles returns an error if a process may not open as many files as there are
-// connections at once. The server inherits the limit of this process.
-func (o *SSEOptions) checkFiles() error {
-	limit := maxFiles()
-	if need := uint64(o.most() + spareFiles); limit > 0 && need > limit {
-		return fmt.Errorf("%d streams at once need %d open files, and the limit of this process is %d: raise it with ulimit -n, or measure fewer", o.most(), need, limit)
-	}
-	return nil
-}
-
-// SSEResult is the result of a run, in the units of its JSON names. A measurement
-// that was not made is absent.
+// SSEResult is the delivery of events to streams, in the units of its JSON names.
 type SSEResult struct {
-	Cores    int     `json:"cores"`
-	Load     string  `json:"load_average"` // of the machine before the run
-	Idle     *Idle   `json:"idle,omitempty"`
-	Viewers  *FanOut `json:"viewers,omitempty"`
-	Sessions *FanOut `json:"sessions,omitempty"`
-	Replay   *Replay `json:"replay,omitempty"`
+	Streams   int `json:"streams"`
+	Delivered int `json:"delivered"`
+	Lost      int `json:"lost"`
+	Twice     int `json:"twice"`
+	// Latency is the time from publishing a delta to its event at a client, through
+	// both logs and the fold.
+	Latency   Quantiles `json:"latency"`
+	PerStream float64   `json:"rss_kib_per_stream"` // memory of the server process before the events
+	ServerCPU float64   `json:"server_cpu_us_per_delivered"`
 }
 
-// Shares are the parts of the machine's CPU time that two processes used.
-type Shares struct {
-	Server float64 `json:"server_cpu_share"`
-	Client float64 `json:"client_cpu_share"`
-}
-
-// RunSSE measures event streams. Each measurement has a server of its own. A run
-// stops with an error at the first failure, which includes an event that a client
-// did not receive exactly once.
-func RunSSE(ctx context.Context, progress io.Writer, o SSEOptions) (r SSEResult, err error) {
+// RunSSE measures event streams. It returns an error if a client does not receive
+// every text of its session exactly once.
+func RunSSE(ctx context.Context, o SSEOptions) (r SSEResult, err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	r.Cores, r.Load = runtime.NumCPU(), loadAverage()
-	total := 0
-	for _, n := range []int{o.Idle, o.Viewers, o.Sessions, o.Replays} {
-		total += min(n, 1)
-	}
-	steps := showSteps(ctx, progress, total)
-	defer steps.end()
-	on := func(what string, n int, measure func(s *sseServer) error) {
-		if n == 0 || err != nil {
-			return
-		}
-		steps.next(fmt.Sprintf("%s (%d)", what, n))
-		if err = o.onServer(ctx, measure); err != nil {
-			err = fmt.Errorf("%s: %w", what, errors.Join(err, context.Cause(ctx)))
-		}
-	}
-	on("idle streams", o.Idle, func(s *sseServer) (err error) { r.Idle, err = s.idle(ctx, o.Idle); return err })
-	on("viewers of one session", o.Viewers, func(s *sseServer) (err error) { r.Viewers, err = s.viewers(ctx, &o); return err })
-	on("sessions with one viewer each", o.Sessions, func(s *sseServer) (err error) { r.Sessions, err = s.sessions(ctx, &o); return err })
-	on("replay of one history", o.Replays, func(s *sseServer) (err error) { r.Replay, err = s.replay(ctx, o.Replays); return err })
+	r.Streams = o.Streams
+	err = OnServer(ctx, o.Program, o.Streams, func(s *Server) error { return s.fanOut(ctx, &o, &r) })
 	return r, err
 }
 
-// onServer runs a measurement on a new server.
-func (o *SSEOptions) onServer(ctx context.Context, measure func(s *sseServer) error) (err error) {
-	s, err := startSSE(ctx, o)
-	if err == nil {
-		err = measure(s)
+const (
+	warmUp    = 100              // streams that are opened before memory is measured
+	openers   = 32               // streams that are opened at once
+	quietTime = 20 * time.Second // time after which a quiet server has returned its garbage
+)
+
+func (o *SSEOptions) session(i int) string { return "bench-" + strconv.Itoa(i%o.Sessions) }
+
+func (s *Server) fanOut(ctx context.Context, o *SSEOptions, r *SSEResult) error {
+	warm, cancel := context.WithCancel(ctx)
+	_, err := s.OpenAll(warm, warmUp, openers, func(int) string { return "bench-warm" })
+	if cancel(); err != nil {
+		return err
 	}
-	return errors.Join(err, s.stop())
+	time.Sleep(quietTime)
+	before, _, err := use(s.cmd.Process.Pid)
+	if err != nil {
+		return err
+	}
+	ctx, cancel = context.WithCancel(ctx)
+	defer cancel()
+	all, err := s.OpenAll(ctx, o.Streams, openers, o.session)
+	if err != nil {
+		return err
+	}
+	time.Sleep(quietTime)
+	after, cpu, _ := use(s.cmd.Process.Pid) // as it could be read before
+	each := max(int(o.Duration.Seconds())*o.Rate/o.Sessions, 1)
+	if err := s.deliver(ctx, cancel, o, all, each*o.Sessions); err != nil {
+		return err
+	}
+	_, end, _ := use(s.cmd.Process.Pid)
+	var delays []time.Duration
+	for _, c := range all {
+		r.Delivered += c.Events
+		r.Twice += c.Twice
+		delays = append(delays, c.delays...)
+	}
+	r.PerStream = (after - before) / 1024 / float64(o.Streams)
+	r.ServerCPU = float64((end - cpu).Microseconds()) / float64(r.Delivered)
+	if r.Lost = each*o.Streams - len(delays); r.Lost != 0 || r.Twice > 0 {
+		return fmt.Errorf("%d texts were lost and %d events received twice", r.Lost, r.Twice)
+	}
+	r.Latency = quantiles(delays)
+	return nil
 }
 
-// loadAverage returns the load averages of the machine, "" if they are not known.
-func loadAverage() string {
-	b, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return ""
+// deliver publishes texts to the sessions in turn and, as the last one of each,
+// LastText. It waits until all streams have received it, and cancels them if they do
+// not.
+func (s *Server) deliver(ctx context.Context, cancel func(), o *SSEOptions, all []*Stream, texts int) (err error) {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, c := range all {
+		wg.Go(func() { errs[i] = c.ReadUntil(&c.Last) })
 	}
-	fields := strings.Fields(string(b))
-	return strings.Join(fields[:min(3, len(fields))], " ")
+	tick := time.NewTicker(time.Second / time.Duration(o.Rate))
+	defer tick.Stop()
+	for i := 0; i < texts && err == nil; i++ {
+		<-tick.C
+		err = s.Text(ctx, o.session(i), now())
+	}
+	for i := 0; i < o.Sessions && err == nil; i++ {
+		err = s.Text(ctx, o.session(i), LastText)
+	}
+	if err != nil {
+		cancel()
+	}
+	defer time.AfterFunc(receiveTime, cancel).Stop()
+	wg.Wait()
+	return errors.Join(append(errs, err)...)
+}
+
+// Print writes the result as a table.
+func (r *SSEResult) Print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%d streams, delta to event\tp50 %.1f ms\tp99 %.1f ms\tp99.9 %.1f ms\n", r.Streams, r.Latency.P50/1000, r.Latency.P99/1000, r.Latency.P999/1000)
+	fmt.Fprintf(w, "delivered\t%d\tlost %d\ttwice %d\n", r.Delivered, r.Lost, r.Twice)
+	fmt.Fprintf(w, "memory of the server before the events\t%.1f KiB per stream\n", r.PerStream)
+	fmt.Fprintf(w, "CPU of the server\t%.1f µs per delivered event\n", r.ServerCPU)
+	return w.Flush()
 }

@@ -107,26 +107,17 @@ func watch(ctx context.Context, url string, got chan<- time.Duration) {
 // TestBench checks that a small run prints one JSON object with every measurement.
 func TestBench(t *testing.T) {
 	testkit.Campaign(t)
-	args := []string{"bench", "--sessions", "100", "--inputs", "2000", "--call", "20", "--rounds", "1", "--open", "100", "--duration", "1s", "--instances", "2", "--rows", "once", "--row-inputs", "1000", "--json"}
+	args := []string{"bench", "--sessions", "100", "--inputs", "2000", "--call", "20", "--rounds", "1", "--open", "100", "--duration", "1s", "--json"}
 	out, errs, status := execute(t, "", args...)
 	if status != 0 {
 		t.Fatalf("%q: got status %d, want 0: %s", args, status, errs)
 	}
 	for _, path := range []string{
-		"calls.0.path.inputs_per_s", "calls.0.limit.inputs_per_s", "calls.0.of_limit", "calls.0.events_per_input", "calls.0.process_bytes",
-		"few_sessions.inputs_per_s", "many_sessions.cpu_us_per_input", "bare_count.inputs_per_s", "bare_pipeline.inputs_per_s",
-		"few_of_bare_pipeline", "many_of_bare_pipeline", "cpu_many_of_few",
-		"latency.p99_us", "bare_two_hops.p99_us", "bare_stored_round_trip.p50_us", "bare_round_trip.p999_us",
-		"p99_of_stored_round_trip", "steady_state.bytes_per_snapshot", "steady_state.checkpoints_per_s",
-		"open_sessions.opened_per_s", "open_sessions.recovery_ms", "open_sessions.recovery_cpu_ms", "open_sessions.recovery_snapshots_listed",
-		"instances.one_inputs_per_s", "instances.many_inputs_per_s", "instances.one_cpu_us_per_input", "instances.many_cpu_us_per_input",
+		"throughput.inputs_per_s", "throughput.events_per_s", "throughput.cpu_us_per_input", "latency.p99_us",
+		"open_sessions.opened_per_s", "open_sessions.recovery_ms", "open_sessions.recovery_cpu_ms",
 	} {
 		if got := gjson.Get(out, path).Num; got <= 0 {
 			t.Errorf("%s: got %v, want more than 0, in %s", path, got, out)
 		}
-	}
-	// On a slow machine no snapshot may be due within the second that is measured.
-	if path := "steady_state.snapshots_per_s"; !gjson.Get(out, path).Exists() {
-		t.Errorf("%s is missing in %s", path, out)
 	}
 }

@@ -1,16 +1,16 @@
-package bench
+package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"streamer/internal/bench"
 	"streamer/internal/events"
 	"streamer/internal/lifecycle"
-
-	"github.com/rs/zerolog"
 )
 
 func TestUses(t *testing.T) {
@@ -23,7 +23,7 @@ func TestUses(t *testing.T) {
 		{[]string{"none"}, ""},
 	} {
 		var got []string
-		for _, u := range (&Options{Rows: c.rows}).uses() {
+		for _, u := range (&options{Rows: c.rows}).uses() {
 			got = append(got, u.String())
 		}
 		if got := strings.Join(got, " "); got != c.want {
@@ -37,9 +37,9 @@ func TestUses(t *testing.T) {
 func TestLimit(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // each row starts a server and a worker
 	defer cancel()
-	o := &Options{Sessions: 8, Returning: portions, LogSize: 1, RowInputs: 1, Rounds: 1}
+	o := &options{Sessions: 8, Returning: portions, LogSize: 1, RowInputs: 1, Rounds: 1}
 	for _, u := range []usage{onceUsage, returningUsage, forgottenUsage} {
-		err := o.onRig(ctx, zerolog.Nop(), func(r *rig) error {
+		err := o.onRig(ctx, func(ctx context.Context, r *rig) error {
 			row, err := r.row(ctx, u)
 			if err != nil {
 				return err
@@ -47,7 +47,7 @@ func TestLimit(t *testing.T) {
 			if row.Path.Inputs <= 0 || row.Limit.Inputs <= 0 || row.PerInput <= 0 || row.Path.CPU <= 0 || row.Limit.CPU <= 0 {
 				t.Errorf("%s: got %+v, want rates and costs", u, row)
 			}
-			path, limit := r.stored(t, 1), r.stored(t, 2)
+			path, limit := r.storedEvents(t, 1), r.storedEvents(t, 2)
 			if path == "" || path != limit {
 				t.Errorf("%s: the path stored\n%s\nthe limit stored\n%s", u, path, limit)
 			}
@@ -59,14 +59,13 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// stored returns the events of the sessions with the n-th prefix, except for those
+// storedEvents returns the events of the sessions with the n-th prefix, except for those
 // that follow the last input.
-func (r *rig) stored(t *testing.T, n int) string {
+func (r *rig) storedEvents(t *testing.T, n int) string {
 	t.Helper()
-	r.runs = n - 1
-	prefix := r.prefix()
+	prefix := fmt.Sprintf("bench-%s-%03d-", r.Nonce, n)
 	sessions := map[string]*strings.Builder{}
-	err := r.broker.Events(t.Context(), "", 0, func(e events.Record) error {
+	err := r.Broker.Events(t.Context(), "", 0, func(e events.Record) error {
 		late := e.Type == events.MessageFinished || e.Type == events.RunFinished // can follow from clock inputs
 		if rest, ok := strings.CutPrefix(e.Token, prefix); ok && !late {
 			if sessions[rest] == nil {
@@ -91,13 +90,13 @@ func (r *rig) stored(t *testing.T, n int) string {
 	return all.String()
 }
 
-func portionOf(i int) string { _, suffix := plan{}.portion(i); return suffix }
+func portionOf(i int) string { _, suffix := portion(bench.Plan{}, i); return suffix }
 
 func TestMedianRow(t *testing.T) {
-	row := func(v float64) Row {
-		return Row{Name: "a", Deltas: lifecycle.Off, Path: Throughput{Inputs: v}, Ratio: v / 10}
+	of := func(v float64) row {
+		return row{Name: "a", Deltas: lifecycle.Off, Path: bench.Throughput{Inputs: v}, Ratio: v / 10}
 	}
-	got := medianRow([]Row{row(5), row(1), row(2)})
+	got := medianRow([]row{of(5), of(1), of(2)})
 	if got.Path.Inputs != 2 || got.Ratio != 0.2 || got.Name != "a" || got.Deltas != lifecycle.Off {
 		t.Errorf("got %+v, want 2 inputs/s and a ratio of 0.2", got)
 	}

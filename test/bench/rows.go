@@ -1,30 +1,29 @@
-package bench
+package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"streamer/internal/bench"
 	"streamer/internal/lifecycle"
 	"streamer/internal/worker"
 )
 
-// Row is one kind of use: the whole path beside the limit, the same inputs and
+// row is one kind of use: the whole path beside the limit, the same inputs and
 // events without streamer. The values are medians over the rounds.
-type Row struct {
+type row struct {
 	Name     string           `json:"name"`
 	Stored   string           `json:"stored"` // how the inputs were stored
 	PerCall  int              `json:"inputs_per_call"`
 	Deltas   lifecycle.Deltas `json:"deltas"`
 	Calls    float64          `json:"calls"`
 	PerInput float64          `json:"events_per_input"`
-	Path     Throughput       `json:"path"`
-	Limit    Throughput       `json:"limit"`
+	Path     bench.Throughput `json:"path"`
+	Limit    bench.Throughput `json:"limit"`
 	Ratio    float64          `json:"of_limit"`
 	CPURatio float64          `json:"cpu_of_limit"`
 	// Clock is the number of clock inputs per call that the worker appended.
@@ -69,7 +68,7 @@ var callSizes = [...]int{20, 50, 100, 300}
 func (u usage) String() string { return fmt.Sprintf("%s-%d", u.name, u.perCall) }
 
 // uses returns the kinds of use that the options select.
-func (o *Options) uses() (list []usage) {
+func (o *options) uses() (list []usage) {
 	var all []usage
 	for _, u := range usages {
 		for _, u.perCall = range callSizes {
@@ -85,98 +84,74 @@ func (o *Options) uses() (list []usage) {
 	return list
 }
 
-// planOf returns the inputs of a use: Options.RowInputs, but one call per session
-// at least.
-func (o *Options) planOf(u usage) plan {
-	p := plan{perCall: u.perCall, sessions: o.Sessions, atOnce: o.Sessions}
-	p.calls = max(1, o.RowInputs/p.perCall/p.sessions)
+// planOf returns the inputs of a use: --row-inputs, but one call per session at
+// least.
+func (o *options) planOf(u usage) bench.Plan {
+	calls := max(1, o.RowInputs/u.perCall/o.Sessions)
+	p := bench.Plan{PerCall: u.perCall, Inputs: calls * u.perCall, Sessions: o.Sessions, AtOnce: o.Sessions}
 	switch u.name {
 	case usages[0].name:
-		p.pace = pace
+		p.Pace = pace
 	case onceUsage.name:
-		p.sessions, p.calls = p.sessions*p.calls, 1
+		p.Sessions, p.Inputs = calls*o.Sessions, u.perCall
 	case returningUsage.name, forgottenUsage.name:
-		p.sessions, p.calls = o.Returning, 1
+		p.Sessions, p.Inputs = o.Returning, u.perCall
 	}
 	return p
 }
 
 // row measures a use once.
-func (r *rig) row(ctx context.Context, u usage) (row Row, err error) {
-	if err := r.setRules(ctx, u.deltas); err != nil {
-		return row, err
+func (r *rig) row(ctx context.Context, u usage) (to row, err error) {
+	if err := r.SetRules(ctx, u.deltas); err != nil {
+		return to, err
 	}
 	p := r.options.planOf(u)
-	row = Row{Name: u.String(), Stored: u.stored, PerCall: p.perCall, Deltas: u.deltas, Calls: float64(p.calls * p.sessions)}
+	to = row{Name: u.String(), Stored: u.stored, PerCall: p.PerCall, Deltas: u.deltas, Calls: float64(p.Inputs / p.PerCall * p.Sessions)}
 	switch u {
 	case returningUsage:
-		err = r.returning(ctx, p, worker.Options{}, &row)
+		err = r.returning(ctx, p, worker.Options{}, &to)
 	case forgottenUsage:
-		err = r.returning(ctx, p, worker.Options{MaxMemory: 1}, &row)
+		err = r.returning(ctx, p, worker.Options{MaxMemory: 1}, &to)
 	default:
-		err = r.once(ctx, p, &row)
+		err = r.once(ctx, p, &to)
 	}
-	row.PerInput = row.Limit.Events / row.Limit.Inputs
-	row.Ratio, row.CPURatio = row.Path.Inputs/row.Limit.Inputs, row.Path.CPU/row.Limit.CPU
-	row.Clock = float64(row.Path.Clock) / row.Calls
-	return row, err
+	to.PerInput = to.Limit.Events / to.Limit.Inputs
+	to.Ratio, to.CPURatio = to.Path.Inputs/to.Limit.Inputs, to.Path.CPU/to.Limit.CPU
+	to.Clock = float64(to.Path.Clock) / to.Calls
+	return to, err
 }
 
 // once measures the path and then its limit.
-func (r *rig) once(ctx context.Context, p plan, row *Row) error {
-	m, err := r.path(ctx, p)
+func (r *rig) once(ctx context.Context, p bench.Plan, to *row) error {
+	m, err := r.Path(ctx, p)
 	if err != nil {
 		return err
 	}
-	row.Path, row.RSS = m.Throughput, rss()
-	row.Limit, err = r.limit(ctx, &m)
+	to.Path, to.RSS = m.Throughput, bench.RSS()
+	to.Limit, err = r.limit(ctx, &m)
 	return err
 }
 
-// rss returns the resident memory of this process, 0 if it is not known.
-func rss() float64 {
-	n, _, err := use(os.Getpid())
-	if err != nil {
-		return 0
-	}
-	return float64(n)
-}
-
 // medianRow returns the medians of the measurements of one use.
-func medianRow(all []Row) Row {
-	of := func(value func(Row) float64) float64 { return median(all, value) }
-	rate := func(pick func(Row) Throughput) Throughput {
-		return Throughput{
-			Inputs: of(func(r Row) float64 { return pick(r).Inputs }),
-			Events: of(func(r Row) float64 { return pick(r).Events }),
-			CPU:    of(func(r Row) float64 { return pick(r).CPU }),
-		}
-	}
+func medianRow(all []row) row {
+	of := func(value func(row) float64) float64 { return bench.Median(all, value) }
 	m := all[0]
-	m.Path = rate(func(r Row) Throughput { return r.Path })
-	m.Limit = rate(func(r Row) Throughput { return r.Limit })
-	m.PerInput = of(func(r Row) float64 { return r.PerInput })
-	m.Ratio = of(func(r Row) float64 { return r.Ratio })
-	m.CPURatio = of(func(r Row) float64 { return r.CPURatio })
-	m.Clock = of(func(r Row) float64 { return r.Clock })
-	m.RSS = of(func(r Row) float64 { return r.RSS })
+	m.Path = bench.MedianThroughput(all, func(r row) bench.Throughput { return r.Path })
+	m.Limit = bench.MedianThroughput(all, func(r row) bench.Throughput { return r.Limit })
+	m.PerInput = of(func(r row) float64 { return r.PerInput })
+	m.Ratio = of(func(r row) float64 { return r.Ratio })
+	m.CPURatio = of(func(r row) float64 { return r.CPURatio })
+	m.Clock = of(func(r row) float64 { return r.Clock })
+	m.RSS = of(func(r row) float64 { return r.RSS })
 	return m
 }
 
 // printRows writes the rows as lines of a table.
-func printRows(w io.Writer, rows []Row) {
+func printRows(w io.Writer, rows []row) {
 	fmt.Fprintln(w, "row\tstored\tdeltas\tevents/input\tpath, inputs/s\tlimit, inputs/s\tpath / limit\tCPU, path / limit\tclock inputs/call\tprocess, MiB")
 	for i := range rows {
 		r := &rows[i]
 		fmt.Fprintf(w, "%s\t%s\t%s\t%.2f\t%.0f\t%.0f\t%.2f\t%.2f\t%.2f\t%s\n", r.Name, r.Stored, r.Deltas, r.PerInput,
-			r.Path.Inputs, r.Limit.Inputs, r.Ratio, r.CPURatio, r.Clock, cmp.Or(mebibytes(r.RSS), "-"))
+			r.Path.Inputs, r.Limit.Inputs, r.Ratio, r.CPURatio, r.Clock, bench.Mebibytes(r.RSS))
 	}
-}
-
-// mebibytes returns a number of bytes as text, "" for 0.
-func mebibytes(n float64) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.0f", n/(1<<20))
 }

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"bytes"
@@ -11,11 +11,14 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"streamer/internal/bench"
+	"streamer/internal/events"
 )
 
-// Instances compares several processes that share the fold of a log with a single
+// instances compares several processes that share the fold of a log with a single
 // process: the rate, and the CPU of the processes and the server.
-type Instances struct {
+type instances struct {
 	Number  int     `json:"number"`
 	One     float64 `json:"one_inputs_per_s"`
 	Many    float64 `json:"many_inputs_per_s"`
@@ -25,14 +28,11 @@ type Instances struct {
 
 // instances measures one process of `streamer serve` and several that share the
 // partitions, in turns.
-func (r *rig) instances(ctx context.Context) (i Instances, err error) {
+func (r *rig) instances(ctx context.Context) (i instances, err error) {
 	i.Number = r.options.Instances
-	if i.Number < 2 {
-		return i, nil
-	}
-	var rounds [][2]Throughput
+	var rounds [][2]bench.Throughput
 	for round := range r.options.Rounds {
-		var of [2]Throughput // one, many
+		var of [2]bench.Throughput // one, many
 		for turn := range of {
 			which := (round + turn) % 2 // the order alternates
 			if of[which], err = r.shared(ctx, [2]int{1, i.Number}[which]); err != nil {
@@ -41,44 +41,44 @@ func (r *rig) instances(ctx context.Context) (i Instances, err error) {
 		}
 		rounds = append(rounds, of)
 	}
-	i.One = median(rounds, func(r [2]Throughput) float64 { return r[0].Inputs })
-	i.Many = median(rounds, func(r [2]Throughput) float64 { return r[1].Inputs })
-	i.OneCPU = median(rounds, func(r [2]Throughput) float64 { return r[0].CPU })
-	i.ManyCPU = median(rounds, func(r [2]Throughput) float64 { return r[1].CPU })
+	i.One = bench.Median(rounds, func(r [2]bench.Throughput) float64 { return r[0].Inputs })
+	i.Many = bench.Median(rounds, func(r [2]bench.Throughput) float64 { return r[1].Inputs })
+	i.OneCPU = bench.Median(rounds, func(r [2]bench.Throughput) float64 { return r[0].CPU })
+	i.ManyCPU = bench.Median(rounds, func(r [2]bench.Throughput) float64 { return r[1].CPU })
 	return i, nil
 }
 
 // shared stores inputs while no worker runs, and measures n processes from their
 // first event until the last result. The CPU includes their start and end.
-func (r *rig) shared(ctx context.Context, n int) (t Throughput, err error) {
-	prefix := r.prefix()
+func (r *rig) shared(ctx context.Context, n int) (t bench.Throughput, err error) {
+	prefix := r.Prefix()
 	p := r.options.plan(r.options.Sessions)
-	seqs, err := r.fill(ctx, prefix, p)
+	seqs, err := r.Fill(ctx, prefix, p)
 	if err != nil {
 		return t, err
 	}
-	inputs, calls := len(seqs), p.calls*p.sessions
-	count, unsubscribe, err := r.seen(prefix, "tool_call_result")
+	inputs, calls := len(seqs), p.Inputs/p.PerCall*p.Sessions
+	count, unsubscribe, err := r.Count(prefix, events.ToolCallResult)
 	if err != nil {
 		return t, err
 	}
 	defer unsubscribe()
-	began, unsubscribe2, err := r.seen(prefix, "run_started")
+	began, unsubscribe2, err := r.Count(prefix, events.RunStarted)
 	if err != nil {
 		return t, err
 	}
 	defer unsubscribe2()
-	server := cpuTime()
+	server := bench.CPUTime()
 	all, err := r.start(n)
 	defer all.stop()
 	if err != nil {
 		return t, err
 	}
-	if err := until(ctx, func() bool { return began.Load() > 0 || all.err() != nil }, all.err); err != nil {
+	if err := bench.Until(ctx, func() bool { return began.Load() > 0 || all.err() != nil }, all.err); err != nil {
 		return t, err
 	}
 	start := time.Now()
-	if err := until(ctx, func() bool { return count.Load() >= int64(calls) || all.err() != nil }, all.err); err != nil {
+	if err := bench.Until(ctx, func() bool { return count.Load() >= int64(calls) || all.err() != nil }, all.err); err != nil {
 		return t, err
 	}
 	t.Inputs = float64(inputs) / time.Since(start).Seconds()
@@ -86,7 +86,7 @@ func (r *rig) shared(ctx context.Context, n int) (t Throughput, err error) {
 		return t, err
 	}
 	cpu := all.stop()
-	cpu += cpuTime() - server
+	cpu += bench.CPUTime() - server
 	t.CPU = float64(cpu.Microseconds()) / float64(inputs)
 	return t, nil
 }
@@ -154,14 +154,14 @@ const stopTime = 15 * time.Second
 // startOne runs the program as `streamer serve`. It stores the reason of its end
 // in failed.
 func (r *rig) startOne(failed *atomic.Pointer[error]) (p process, err error) {
-	o := &r.options.Broker
-	p = process{ended: make(chan struct{}), Cmd: exec.Command(r.options.Program, "serve", "--nats-url", r.url, "--nats-creds", o.Creds,
+	o := &r.Options
+	p = process{ended: make(chan struct{}), Cmd: exec.Command(r.options.program, "serve", "--nats-url", o.URL, "--nats-creds", o.Creds,
 		"--nats-tls-ca", o.TLSCA, "--nats-tls-cert", o.TLSCert, "--nats-tls-key", o.TLSKey,
-		"--partitions", strconv.Itoa(r.broker.Partitions()), "--http-listen", "127.0.0.1:0", "--deltas", "off", "--log-level", "error")}
+		"--partitions", strconv.Itoa(r.Broker.Partitions()), "--http-listen", "127.0.0.1:0", "--deltas", "off", "--log-level", "error")}
 	var log bytes.Buffer
 	p.Stderr = &log
 	if err := p.Start(); err != nil {
-		return p, fmt.Errorf("starting %s: %w", r.options.Program, err)
+		return p, fmt.Errorf("starting %s: %w", r.options.program, err)
 	}
 	go func() {
 		defer close(p.ended)

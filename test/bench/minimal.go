@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"bytes"
@@ -35,54 +35,51 @@ type appends struct {
 	token string
 	reply string
 	seq   uint64 // of its last event
-	queue []given
+	queue []event
 }
 
-// given is an event to append.
-type given struct {
+// event is an event to append.
+type event struct {
 	input uint64 // sequence of the input that gives it
 	token string
-	event events.Event // Type, EventID and Call
+	meta  events.Event // Type, EventID and Call
 	body  []byte
 }
 
 // maxAhead bounds the events that wait, as the queues of a worker are bounded.
 const maxAhead = 40_000
 
-// newMinimal returns a client with a connection of its own. close ends it.
-func (r *rig) newMinimal() (*minimal, error) {
-	nc, err := nats.Connect(r.url, bareOptions(r.options.Broker)...)
+// newMinimal returns a client with a connection of its own.
+func (r *rig) newMinimal(ctx context.Context) (*minimal, error) {
+	nc, err := r.Connect(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to %s: %w", redacted(r.url), err)
+		return nil, err
 	}
-	m := &minimal{nc: nc, inbox: nc.NewInbox() + ".", make: r.broker.EventPub, of: map[string]*appends{}}
+	m := &minimal{nc: nc, inbox: nc.NewInbox() + ".", make: r.Broker.EventPub, of: map[string]*appends{}}
 	m.changed.L = &m.mu
 	if m.sub, err = nc.Subscribe(m.inbox+"*", m.acked); err != nil {
-		nc.Close()
 		return nil, fmt.Errorf("subscribing to acknowledgements: %w", err)
 	}
 	_ = m.sub.SetPendingLimits(-1, -1) // bounded by the number of sessions
 	return m, nil
 }
 
-func (m *minimal) close() { m.nc.Close() }
-
 // append appends an event behind those of its session. It waits while too many
 // wait.
-func (m *minimal) append(g given) error {
+func (m *minimal) append(e event) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for m.pending >= maxAhead && m.err == nil {
 		m.changed.Wait()
 	}
-	s := m.of[g.token]
+	s := m.of[e.token]
 	if s == nil {
-		s = &appends{token: g.token, reply: m.inbox + strconv.Itoa(len(m.all))}
-		m.of[g.token] = s
+		s = &appends{token: e.token, reply: m.inbox + strconv.Itoa(len(m.all))}
+		m.of[e.token] = s
 		m.all = append(m.all, s)
 	}
 	m.pending++
-	s.queue = append(s.queue, g)
+	s.queue = append(s.queue, e)
 	if len(s.queue) == 1 {
 		m.send(s)
 	}
@@ -91,8 +88,8 @@ func (m *minimal) append(g given) error {
 
 // send publishes the first event of a session's queue.
 func (m *minimal) send(s *appends) {
-	g := &s.queue[0]
-	p := m.make(s.token, &g.event, g.body, nil, s.seq)
+	e := &s.queue[0]
+	p := m.make(s.token, &e.meta, e.body, nil, s.seq)
 	m.fail(m.nc.PublishMsg(&nats.Msg{Subject: p.Subject, Reply: s.reply, Header: p.Header, Data: p.Data}))
 }
 

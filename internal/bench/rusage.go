@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux || darwin
 
 package bench
 
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// cpuTime returns the CPU time that this process has used.
-func cpuTime() time.Duration {
+// CPUTime returns the CPU time that this process has used, 0 if it is not known.
+func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package bench
-
-import "time"
-
-// cpuTime returns 0, because the CPU time is not known.
-func cpuTime() time.Duration { return 0 }
