@@ -113,7 +113,6 @@ type Step struct {
 	Measure func(context.Context) error
 }
 
-// maxTime bounds a whole run.
 const maxTime = time.Hour
 
 // RunSteps runs the steps in order, until the first error. If progress is a

@@ -21,7 +21,6 @@ const (
 	resultBody = `{"tool_call_id":"call_%d","content":"ok"}`
 )
 
-// minPerCall is the number of inputs of the shortest call.
 const minPerCall = 3
 
 // callInput returns kind and body of input i of the n-th call of a session. The
