@@ -9,7 +9,7 @@ import (
 )
 
 type configCommand struct {
-	server.ServerFlags
+	server.Flags
 	JSON bool `name:"json" help:"print one JSON object"`
 }
 

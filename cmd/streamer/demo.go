@@ -13,7 +13,7 @@ import (
 const demoTools = "slow_*=6s"
 
 type demoCommand struct {
-	server.ServerFlags
+	server.Flags
 	Once  bool   `help:"begin without a viewer, and end when everything is played and every call is closed"`
 	Loop  bool   `help:"play again, in the same sessions, as long as a page is open"`
 	Speed string `placeholder:"SPEED" enum:"1,10,max" default:"1" help:"1 (as models stream), 10 (times as fast) or max (without pauses); deadlines stay the same"`
@@ -42,7 +42,7 @@ func (c *demoCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) err
 	if c.Once && c.Loop {
 		return i.Misused("--once and --loop exclude each other")
 	}
-	s, err := openServer(ctx, std, &c.ServerFlags, i)
+	s, err := openServer(ctx, std, &c.Flags, i)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 type serveCommand struct {
-	server.ServerFlags
+	server.Flags
 }
 
 // Help returns the examples.
@@ -26,7 +26,7 @@ Each flag can also be set by a variable (STREAMER_HTTP_LISTEN for --http-listen)
 
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
-	s, err := openServer(ctx, std, &c.ServerFlags, i)
+	s, err := openServer(ctx, std, &c.Flags, i)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (c *serveCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) er
 	return s.Run(ctx)
 }
 
-func openServer(ctx context.Context, std stdio, f *server.ServerFlags, i *cli.Invocation) (*server.Server, error) {
+func openServer(ctx context.Context, std stdio, f *server.Flags, i *cli.Invocation) (*server.Server, error) {
 	log, err := server.Logger(std.err, f.LogLevel, f.LogFormat)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// The streams of inputs and events, and those that only this program reads.
 const (
 	StreamInputs      = "LLM"
 	StreamEvents      = "TOOLCALLS"

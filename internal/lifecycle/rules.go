@@ -140,11 +140,20 @@ func (r *Rules) Check() error {
 		name  string
 		value int64
 	}{
-		{"args_timeout", int64(r.ArgsTimeout)}, {"result_timeout", int64(r.ResultTimeout)}, {"run_idle", int64(r.RunIdle)},
-		{"expire", int64(r.Expire)}, {"forget", int64(r.Forget)}, {"delta_every", int64(r.DeltaEvery)},
-		{"delta_bytes", int64(r.DeltaBytes)}, {"flush_after", int64(r.FlushAfter)}, {"max_args", int64(r.MaxArgs)},
-		{"max_open", int64(r.MaxOpen)}, {"max_calls", int64(r.MaxCalls)}, {"max_name", int64(r.MaxName)},
-		{"max_orphans", int64(r.MaxOrphans)}, {"max_closed", int64(r.MaxClosed)},
+		{"args_timeout", int64(r.ArgsTimeout)},
+		{"result_timeout", int64(r.ResultTimeout)},
+		{"run_idle", int64(r.RunIdle)},
+		{"expire", int64(r.Expire)},
+		{"forget", int64(r.Forget)},
+		{"delta_every", int64(r.DeltaEvery)},
+		{"delta_bytes", int64(r.DeltaBytes)},
+		{"flush_after", int64(r.FlushAfter)},
+		{"max_args", int64(r.MaxArgs)},
+		{"max_open", int64(r.MaxOpen)},
+		{"max_calls", int64(r.MaxCalls)},
+		{"max_name", int64(r.MaxName)},
+		{"max_orphans", int64(r.MaxOrphans)},
+		{"max_closed", int64(r.MaxClosed)},
 	} {
 		positive(f.name, f.value)
 	}

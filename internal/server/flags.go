@@ -127,8 +127,8 @@ type LogFlags struct {
 	LogFormat string `group:"log" placeholder:"FORMAT" enum:"text,json" default:"text" help:"log format: text or json"`
 }
 
-// ServerFlags are the flags of a server.
-type ServerFlags struct {
+// Flags are the flags of a server.
+type Flags struct {
 	client.NATSFlags
 	StreamFlags
 	Roles []Role `group:"http" placeholder:"ROLES" enum:"worker,gateway" default:"worker,gateway" help:"parts that this process runs: worker, gateway or both; without gateway it serves only health and metrics over HTTP"`
@@ -141,7 +141,7 @@ type ServerFlags struct {
 
 // Config returns the configuration of a server. given reports whether a flag has a
 // value that is not its default.
-func (f *ServerFlags) Config(given func(flag string) bool) Config {
+func (f *Flags) Config(given func(flag string) bool) Config {
 	c := NewConfig()
 	c.Broker = f.Options()
 	f.StreamFlags.set(&c.Broker)

@@ -55,8 +55,18 @@ func TestQuiet(t *testing.T) {
 		more uint64
 		want bool
 	}{
-		{quietBytes + 1, false}, {0, false}, {quietBytes, false}, {0, true}, {0, false}, {0, false},
-		{quietBytes + 1, false}, {0, false}, {quietBytes + 1, false}, {0, false}, {0, false}, {0, true},
+		{quietBytes + 1, false},
+		{0, false},
+		{quietBytes, false},
+		{0, true},
+		{0, false},
+		{0, false},
+		{quietBytes + 1, false},
+		{0, false},
+		{quietBytes + 1, false},
+		{0, false},
+		{0, false},
+		{0, true},
 	} {
 		allocated += c.more
 		if got := q.begins(allocated); got != c.want {
