@@ -43,7 +43,7 @@ func main() {
 	concurrent, core, err := packages()
 	if err == nil {
 		// They wait more than they compute.
-		err = r.run(append([]string{"-race", "-p", "3", "-timeout", "12m"}, concurrent...)...)
+		err = r.run(append([]string{"-race", "-p", "3", "-timeout", "25m"}, concurrent...)...)
 		err = errors.Join(err, r.run(core...), r.verdict())
 	}
 	if err != nil {

@@ -39,6 +39,9 @@ func TestRewinds(t *testing.T) {
 	}
 	call(h, a, 1)
 	call(h, b, 2)
+	for _, token := range []string{a, b} { // by a flush, which must not come later and be lost
+		h.wait(token, func(s events.Record) bool { return s.Type == events.MessageFinished })
+	}
 	stop()
 	err := errors.Join(h.broker.Close(), os.CopyFS(saved, os.DirFS(files)))
 	h = openIn(t, dir, opts)
