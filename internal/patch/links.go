@@ -30,6 +30,9 @@ func (h *history) checkLinks() error {
 	for _, res := range spare {
 		named = named || res.id != "" || h.byName != nil && res.name != ""
 		ids[res.id] = res.id != ""
+		if h.byName != nil && names.add("").calls[1] && res.id == "" && res.name == "" {
+			h.refuse(res.message, "a result has neither the id nor the name of its call")
+		}
 		if h.byName != nil && names.mixed(res) {
 			h.refuse(res.message, "a result of %q (id %q) has no place, and only some of the calls or results that it may belong to have an id", res.name, res.id)
 		}
@@ -114,37 +117,47 @@ func (h *history) spareResults() (spare []*result, linked bool) {
 }
 
 // namedIDs has, by name, whether there is a call without an id and one with an id, and
-// the same of results.
-type namedIDs map[string]*struct{ calls, results [2]bool }
-
-func (n namedIDs) of(name string) *struct{ calls, results [2]bool } {
-	if n[name] == nil {
-		n[name] = new(struct{ calls, results [2]bool })
-	}
-	return n[name]
+// the same of results. A result without a name has that of the call with its id.
+type namedIDs struct {
+	of     map[string]*struct{ calls, results [2]bool } // "" has those of all calls
+	nameOf map[string]string                            // by the id of a call
 }
 
-// namedIDs returns the table of the names in a history; "" has those of all calls.
-func (h *history) namedIDs() namedIDs {
-	n, has := namedIDs{}, func(id string) int { return min(len(id), 1) }
+func (n *namedIDs) add(name string) *struct{ calls, results [2]bool } {
+	if n.of[name] == nil {
+		n.of[name] = new(struct{ calls, results [2]bool })
+	}
+	return n.of[name]
+}
+
+func (h *history) namedIDs() *namedIDs {
+	n, has := &namedIDs{map[string]*struct{ calls, results [2]bool }{}, map[string]string{}}, func(id string) int { return min(len(id), 1) }
 	for c := range h.calls {
 		call := &h.calls[c]
-		n.of(call.name).calls[has(call.id)] = true
-		n.of("").calls[has(call.id)] = true
+		n.add(call.name).calls[has(call.id)] = true
+		n.add("").calls[has(call.id)] = true
+		n.nameOf[call.id] = call.name
 	}
 	for r := range h.results {
 		res := &h.results[r]
-		n.of(res.name).results[has(res.id)] = true
+		n.add(n.name(res)).results[has(res.id)] = true
 	}
 	return n
+}
+
+func (n *namedIDs) name(res *result) string {
+	if res.id == "" {
+		return res.name
+	}
+	return cmp.Or(res.name, n.nameOf[res.id])
 }
 
 // mixed reports whether some calls of the name of a result have an id and others have
 // none, or some of their results. A result with an id and no name may belong to any call
 // without an id.
-func (n namedIDs) mixed(res *result) bool {
-	of := n.of(res.name)
-	return of.calls[0] && (of.calls[1] || res.name == "" && res.id != "") || of.results[0] && of.results[1]
+func (n *namedIDs) mixed(res *result) bool {
+	of := n.add(n.name(res))
+	return of.calls[0] && of.calls[1] || of.results[0] && of.results[1] || res.name == "" && res.id != "" && n.add("").calls[0]
 }
 
 func (h *history) isBare(t *turn) bool {

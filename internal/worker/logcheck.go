@@ -108,9 +108,9 @@ func (t *takeover) checkInputs(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case verdict.Same() && lost != nil:
+	case verdict.Same() && lost != nil: // an operator repaired it
 		found.newest.Store(nil)
-		return t.readRecent(ctx)
+		return t.checkInputs(ctx)
 	case verdict.Same():
 		return nil
 	case t.Options.PadInputs:

@@ -347,7 +347,7 @@ func (m *matching) recover(ctx context.Context, seq uint64) error {
 		return nil
 	}
 	s, id := m.session, m.stored[0]
-	n, err := m.lostEvents(ctx)
+	n, open, err := m.lostEvents(ctx)
 	if err != nil {
 		return err
 	}
@@ -358,10 +358,6 @@ func (m *matching) recover(ctx context.Context, seq uint64) error {
 	if m.stored = m.stored[n:]; len(m.stored) == 0 {
 		m.log.found = foundEvent{} // it is of a lost input
 	}
-	open, err := m.openAt(ctx, end)
-	if err != nil {
-		return err
-	}
 	m.sampled.Warn().Str("session", m.token).Stringer("event", id).Msg("inputs of the session were lost; its open calls are closed")
 	out, err := m.beginAfresh(ctx, s, end.Seq, open)
 	if err != nil {
@@ -370,18 +366,33 @@ func (m *matching) recover(ctx context.Context, seq uint64) error {
 	return m.takeAll(out, nil)
 }
 
-// lostEvents returns how many of the next stored events are of lost inputs. These end where
-// another owner closed what they left open, or went on with an input that is there.
-func (m *matching) lostEvents(ctx context.Context) (n int, err error) {
-	for ; n < len(m.stored) && m.stored[n].N != recoveredFrom; n++ {
+// lostEvents returns how many of the next stored events are of lost inputs, and what these
+// leave open. Where another owner has begun to close that, they end there. Where nothing is
+// open, another owner may have gone on with the next input that is there. Otherwise the events
+// behind were folded with the lost inputs, of which only some are missing in the log.
+func (m *matching) lostEvents(ctx context.Context) (n int, open session.OpenItems, err error) {
+	all := slices.IndexFunc(m.stored, func(id events.ID) bool { return id.N == recoveredFrom })
+	if all < 0 {
+		all = len(m.stored)
+	}
+	for ; n < all; n++ {
 		if n > 0 && m.stored[n].Seq == m.stored[n-1].Seq {
 			continue
 		}
-		if lost, err := m.lost(ctx, m.stored[n]); err != nil || !lost {
-			return n, err
+		if lost, err := m.lost(ctx, m.stored[n]); err != nil {
+			return 0, open, err
+		} else if !lost {
+			break
 		}
 	}
-	return n, nil
+	if n == 0 {
+		return 0, open, nil
+	}
+	if open, err = m.openAt(ctx, m.stored[n-1]); err == nil && n < all && !open.Empty() {
+		n = all
+		open, err = m.openAt(ctx, m.stored[n-1])
+	}
+	return n, open, err
 }
 
 func (r *restorer) pastRules(ctx context.Context) (*session.RulesLog, error) {

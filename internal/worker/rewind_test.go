@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/tidwall/gjson"
 )
 
 // directory is a data directory that brokers and workers use, one after the other.
@@ -267,6 +269,46 @@ func TestLossOfTwoOwners(t *testing.T) {
 		<-done
 		if s := second.Stats(); s.Diverged > 0 || s.Forged > 0 {
 			t.Errorf("the second owner: got %+v, want the events of the first", s)
+		}
+	})
+}
+
+// TestInputMissing checks that each call ends once where one input of a session is missing
+// among others that are there, and its state must be folded from them.
+func TestInputMissing(t *testing.T) {
+	d := directory{t, t.TempDir()}
+	var missing uint64
+	d.run(Options{}, func(h *fixture, _ *Worker) {
+		h.publish("s", "delta", fmt.Sprintf(callDelta, 1, 1))
+		missing = h.publish("s", "delta", fmt.Sprintf(callDelta, 2, 2))
+		h.publish("s", "result", fmt.Sprintf(result, 1))
+		h.wait("s", ofType(events.ToolCallResult))
+	})
+	d.open(func(h *fixture) {
+		if err := h.broker.DeleteInput(t.Context(), missing); err != nil {
+			t.Fatal(err)
+		}
+		deletion := &broker.Pub{Subject: "$KV.STREAMER_SNAPSHOT.0.s", Header: nats.Header{"KV-Operation": {"DEL"}}}
+		if a := h.broker.PublishWait(t.Context(), deletion); a.Err != nil {
+			t.Fatal(a.Err)
+		}
+	})
+	d.run(Options{PadInputs: true}, func(h *fixture, w *Worker) {
+		h.n = 10 // the server knows the message ids of the first
+		h.publish("s", "delta", fmt.Sprintf(callDelta, 3, 3))
+		h.publish("s", "result", fmt.Sprintf(result, 3))
+		h.wait("s", func(e events.Record) bool {
+			return e.Type == events.ToolCallResult && strings.Contains(string(e.Data), "call_3")
+		})
+		results := map[string]int{}
+		err := h.broker.Events(t.Context(), "s", 0, func(e events.Record) error {
+			if e.Type == events.ToolCallResult {
+				results[gjson.GetBytes(e.Data, "id").Str]++
+			}
+			return nil
+		})
+		if want := map[string]int{"call_1": 1, "call_2": 1, "call_3": 1}; err != nil || !maps.Equal(results, want) {
+			t.Errorf("results by call: got %v, %v, want %v", results, err, want)
 		}
 	})
 }

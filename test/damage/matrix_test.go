@@ -77,9 +77,6 @@ func TestMatrix(t *testing.T) {
 			continue
 		}
 		for _, position := range slices.Sorted(maps.Keys(fixtures)) {
-			if position == covered && len(c.streams) == 1 {
-				continue // TestDamage has the same damages, of covered inputs too
-			}
 			t.Run(position+"/"+c.name, func(t *testing.T) {
 				t.Parallel()
 				c.play(t, fixtures[position])
