@@ -29,10 +29,12 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 		respond.Error(w, http.StatusNotFound, "the event is not stored")
 	case errors.Is(err, inputs.ErrTooLarge):
 		respond.Error(w, http.StatusRequestEntityTooLarge, "the message is larger than the event log's server accepts")
-	case r.Context().Err() != nil && errors.Is(err, context.Canceled):
-		// The client has disconnected.
 	default:
-		g.logFailure(r, err)
+		// A cancelled request has usually lost its client. Where it has not, an answer without
+		// a body would look like a success.
+		if r.Context().Err() == nil || !errors.Is(err, context.Canceled) {
+			g.logFailure(r, err)
+		}
 		w.Header().Set("Retry-After", "2")
 		respond.Error(w, http.StatusServiceUnavailable, "the logs cannot be reached; try again")
 	}

@@ -107,8 +107,13 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rc := http.NewResponseController(w)
 	// A connection keeps its deadlines from one request to the next, so each
 	// request sets its own. Writers without deadlines, such as recorders, are
-	// served without them.
-	_ = rc.SetReadDeadline(start.Add(g.opts.ReadTimeout))
+	// served without them. A deadline of reading without a body would end a request that
+	// takes long, as if its client had left.
+	reading := time.Time{}
+	if r.Body != http.NoBody {
+		reading = start.Add(g.opts.ReadTimeout)
+	}
+	_ = rc.SetReadDeadline(reading)
 	_ = rc.SetWriteDeadline(start.Add(g.opts.ReadTimeout + g.opts.StoreTimeout + g.opts.WriteTimeout))
 	h := rec.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
