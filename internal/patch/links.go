@@ -30,9 +30,6 @@ func (h *history) checkLinks() error {
 	for _, res := range spare {
 		named = named || res.id != "" || h.byName != nil && res.name != ""
 		ids[res.id] = res.id != ""
-		if h.byName != nil && names.add("").calls[1] && res.id == "" && res.name == "" {
-			h.refuse(res.message, "a result has neither the id nor the name of its call")
-		}
 		if h.byName != nil && names.mixed(res) {
 			h.refuse(res.message, "a result of %q (id %q) has no place, and only some of the calls or results that it may belong to have an id", res.name, res.id)
 		}
@@ -116,48 +113,48 @@ func (h *history) spareResults() (spare []*result, linked bool) {
 	return spare, linked
 }
 
-// namedIDs has, by name, whether there is a call without an id and one with an id, and
-// the same of results. A result without a name has that of the call with its id.
+// withIDs has whether there are calls without an id and with one, and the same of results.
+type withIDs struct{ calls, results [2]bool }
+
+// namedIDs has them by name, and those of all names.
 type namedIDs struct {
-	of     map[string]*struct{ calls, results [2]bool } // "" has those of all calls
-	nameOf map[string]string                            // by the id of a call
+	of  map[string]withIDs
+	all withIDs
 }
 
-func (n *namedIDs) add(name string) *struct{ calls, results [2]bool } {
-	if n.of[name] == nil {
-		n.of[name] = new(struct{ calls, results [2]bool })
-	}
-	return n.of[name]
-}
-
-func (h *history) namedIDs() *namedIDs {
-	n, has := &namedIDs{map[string]*struct{ calls, results [2]bool }{}, map[string]string{}}, func(id string) int { return min(len(id), 1) }
+func (h *history) namedIDs() namedIDs {
+	n, has := namedIDs{of: map[string]withIDs{}}, func(id string) int { return min(len(id), 1) }
 	for c := range h.calls {
 		call := &h.calls[c]
-		n.add(call.name).calls[has(call.id)] = true
-		n.add("").calls[has(call.id)] = true
-		n.nameOf[call.id] = call.name
+		of := n.of[call.name]
+		of.calls[has(call.id)], n.all.calls[has(call.id)] = true, true
+		n.of[call.name] = of
 	}
 	for r := range h.results {
 		res := &h.results[r]
-		n.add(n.name(res)).results[has(res.id)] = true
+		of := n.of[res.name]
+		of.results[has(res.id)], n.all.results[has(res.id)] = true, true
+		n.of[res.name] = of
 	}
 	return n
 }
 
-func (n *namedIDs) name(res *result) string {
-	if res.id == "" {
-		return res.name
-	}
-	return cmp.Or(res.name, n.nameOf[res.id])
-}
-
 // mixed reports whether some calls of the name of a result have an id and others have
-// none, or some of their results. A result with an id and no name may belong to any call
-// without an id.
+// none, or some results of the name. Where a call has an id, results of other names count
+// too, since a name can be missing. A result with an id and no name may belong to any call
+// without an id, one with neither to any call with one.
 func (n *namedIDs) mixed(res *result) bool {
-	of := n.add(n.name(res))
-	return of.calls[0] && of.calls[1] || of.results[0] && of.results[1] || res.name == "" && res.id != "" && n.add("").calls[0]
+	some := func(of [2]bool) bool { return of[0] && of[1] }
+	of := n.of[res.name]
+	switch {
+	case some(of.calls), some(of.results), n.all.calls[1] && some(n.all.results):
+		return true
+	case res.name != "":
+		return false
+	case res.id != "":
+		return n.all.calls[0]
+	}
+	return n.all.calls[1]
 }
 
 func (h *history) isBare(t *turn) bool {
