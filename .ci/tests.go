@@ -55,7 +55,7 @@ func main() {
 // packages returns all packages that start goroutines, and the sequential ones. The
 // longest come first, so that none of them is left alone at the end.
 func packages() (concurrent, core []string, err error) {
-	out, err := exec.Command("go", "list", "./test/...", "./...").Output()
+	out, err := exec.Command("go", "list", "./test/e2e", "./test/damage", "./internal/worker", "./test/...", "./...").Output()
 	if err != nil {
 		return nil, nil, fmt.Errorf("go list: %w", err)
 	}
