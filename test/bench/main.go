@@ -17,6 +17,7 @@ import (
 
 	"streamer/internal/bench"
 	"streamer/internal/client"
+	"streamer/internal/server"
 
 	"github.com/alecthomas/kong"
 	"github.com/rs/zerolog"
@@ -45,6 +46,8 @@ type options struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	server.BoundMemory(os.DirFS("/"))
+	go server.PaceGC(ctx) // as the program does
 	var o options
 	kong.Parse(&o, kong.Description("Measures the whole path beside the same work on NATS alone."))
 	r, err := o.run(ctx, os.Stderr)
