@@ -14,6 +14,7 @@ import (
 
 type benchCommand struct {
 	Path benchPathCommand `cmd:"" default:"withargs" help:"Measure throughput, latency, memory and recovery; the default."`
+	Tap  benchTapCommand  `cmd:"" help:"Measure the tap: latency per chunk, requests and memory, beside a bare proxy."`
 	SSE  benchSSECommand  `cmd:"" name:"sse" help:"Measure event streams: memory, latency and loss."`
 }
 
@@ -31,6 +32,26 @@ func (c *benchSSECommand) Run(ctx context.Context, std stdio, i *cli.Invocation)
 		return err
 	}
 	r, err := bench.RunSSE(ctx, c.SSEOptions)
+	if err != nil {
+		return err
+	}
+	return printResult(std, &r, c.JSON)
+}
+
+type benchTapCommand struct {
+	bench.TapOptions
+	JSON bool `name:"json" help:"print one JSON object instead of a table"`
+}
+
+// Run measures and prints the result.
+func (c *benchTapCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) (err error) {
+	if err := c.Check(); err != nil {
+		return i.Misused("%v", err)
+	}
+	if c.Program, err = os.Executable(); err != nil {
+		return err
+	}
+	r, err := bench.RunTap(ctx, c.TapOptions)
 	if err != nil {
 		return err
 	}

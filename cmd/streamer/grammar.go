@@ -20,6 +20,7 @@ type grammar struct {
 
 	Demo       demoCommand       `cmd:"" group:"run" set:"args_timeout=8s" set:"result_timeout=20s" set:"run_idle=10s" set:"log_level=warn" help:"Run a server and play recorded sessions on it."` //nolint:staticcheck // SA5008: kong reads each of the tags set
 	Serve      serveCommand      `cmd:"" group:"run" help:"Run worker and gateway, on an embedded NATS server or on a cluster."`
+	Tap        tapCommand        `cmd:"" group:"run" set:"log_level=error" help:"Run an agent and show its tool calls."`
 	Replay     replayCommand     `cmd:"" group:"use" help:"Publish a recorded stream to a session."`
 	Interrupt  interruptCommand  `cmd:"" group:"use" help:"Close the open calls of a session and print them."`
 	Repair     repairCommand     `cmd:"" group:"use" help:"Add the missing tool results to a history and put every result in its place."`
@@ -54,6 +55,7 @@ func groups() []kong.Group {
 		{Key: "nats", Title: "NATS:"},
 		{Key: "streams", Title: "Streams and embedded server:"},
 		{Key: "http", Title: "HTTP and repair service:"},
+		{Key: "tap", Title: "Tap:"},
 		{Key: "rules", Title: "Settings of calls and runs:"},
 		{Key: "worker", Title: "Worker:"},
 		{Key: "log", Title: "Log, metrics and traces:"},

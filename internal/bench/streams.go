@@ -31,16 +31,16 @@ type Server struct {
 	page string
 }
 
-// OnServer runs a measurement on a new server for so many streams.
-func OnServer(ctx context.Context, program string, streams int, measure func(s *Server) error) (err error) {
+// OnServer runs a measurement on a new server for so many streams, with further flags.
+func OnServer(ctx context.Context, program string, streams int, measure func(s *Server) error, flags ...string) (err error) {
 	dir, err := os.MkdirTemp("", "streamer-bench-")
 	if err != nil {
 		return err
 	}
 	ctx, kill := context.WithCancel(ctx)
 	var s Server
-	s.cmd = exec.CommandContext(ctx, program, "serve", "--data-dir", dir, "--http-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
-		"--http-max-clients", strconv.Itoa(streams+2*warmUp), "--texts", "every", "--log-level", "error")
+	s.cmd = exec.CommandContext(ctx, program, append([]string{"serve", "--data-dir", dir, "--http-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
+		"--http-max-clients", strconv.Itoa(streams + 2*warmUp), "--texts", "every", "--log-level", "error"}, flags...)...)
 	s.cmd.Stderr = &s.log
 	if err = s.start(ctx, dir); err == nil {
 		err = errors.Join(measure(&s), s.Broker.Close())

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"streamer/internal/gateway/respond"
+	"streamer/internal/tap"
 )
 
 const (
@@ -62,7 +63,7 @@ func (a access) check(w http.ResponseWriter, r *http.Request) error {
 	if len(origins) == 1 {
 		return a.checkOrigin(w, r, origins[0])
 	}
-	if strings.HasPrefix(r.URL.Path, "/v1/") {
+	if strings.HasPrefix(r.URL.Path, "/v1/") || strings.HasPrefix(r.URL.Path, tap.Prefix) {
 		// Browsers send no Origin for images, scripts and navigation.
 		switch site := r.Header.Get("Sec-Fetch-Site"); site {
 		case "", "none", "same-origin":

@@ -102,6 +102,10 @@ func (g *Gateway) Clients() int { return g.streams.count() }
 
 // ServeHTTP answers a request and logs it.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if g.isTap(r) {
+		g.serveTap(w, r)
+		return
+	}
 	start := time.Now()
 	rec := &recorder{ResponseWriter: w}
 	rc := http.NewResponseController(w)

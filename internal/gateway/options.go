@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"crypto/tls"
+	"net/http"
 	"time"
 
 	"streamer/internal/auth"
@@ -57,6 +58,9 @@ type Options struct {
 
 	// OnlyHealth leaves out all paths but those of health and metrics.
 	OnlyHealth bool
+
+	// Tap answers the paths that begin with tap.Prefix. If nil, they do not exist.
+	Tap http.Handler
 
 	// Repairs answers POST /v1/repair. If nil, the path does not exist.
 	Repairs *repair.Service

@@ -3,13 +3,17 @@ package inputs
 // The headers that clients set. The trace context is that of W3C Trace Context
 // (https://www.w3.org/TR/trace-context/).
 const (
-	HeaderFormat      = "Streamer-Format" // name of the format of a delta's stream events
+	HeaderFormat      = "Streamer-Format"      // name of the format of a delta's stream events
+	HeaderNamespace   = "Streamer-Namespace"   // the agent below the root whose stream a delta is a part of
+	HeaderParentCall  = "Streamer-Parent-Call" // id of the call that caused the calls of that agent
 	HeaderTraceParent = "traceparent"
 	HeaderTraceState  = "tracestate"
 )
 
 // Headers returns the names of the headers that clients set.
-func Headers() [3]string { return [...]string{HeaderFormat, HeaderTraceParent, HeaderTraceState} }
+func Headers() [5]string {
+	return [...]string{HeaderFormat, HeaderNamespace, HeaderParentCall, HeaderTraceParent, HeaderTraceState}
+}
 
 // TraceHeaders returns the names of the headers that are copied from an input to
 // the events that it causes.

@@ -66,5 +66,12 @@ type Input struct {
 // declares none.
 func (in *Input) Format() string { return in.Header.Get(HeaderFormat) }
 
+// Namespace returns the namespace of the stream that a delta or an end belongs to, "" for
+// the root.
+func (in *Input) Namespace() string { return in.Header.Get(HeaderNamespace) }
+
+// ParentCall returns the id of the call that caused the calls of a delta, "" for none.
+func (in *Input) ParentCall() string { return in.Header.Get(HeaderParentCall) }
+
 // Trace returns the trace context of the input, nil if it has none.
 func (in *Input) Trace() map[string]string { return in.Header.trace() }

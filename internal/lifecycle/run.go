@@ -89,6 +89,25 @@ func (st *Step) End(status events.Status, detail string) {
 	st.endRun(status, reason)
 }
 
+// EndAgent ends the open messages of a namespace, and of those below it. An agent that
+// failed or was cancelled closes its open calls.
+func (st *Step) EndAgent(namespace string, status events.Status) {
+	of := func(m *Message) bool { return within(m.Namespace, namespace) }
+	switch status {
+	case events.Error:
+		st.closeCalls(of, false, events.ByRunError, "")
+	case events.Cancelled:
+		st.closeCalls(of, false, events.ByRunCancelled, "")
+	}
+	for _, m := range slices.Clone(st.State.Messages) {
+		if m.Phase != Finished && of(m) {
+			m.runEnded()
+			st.finishMessage(m, status == events.Error || status == events.Cancelled)
+		}
+	}
+	st.dropFinished()
+}
+
 // endRun is the end of a run, the only one. It finishes the messages of the run
 // first.
 func (st *Step) endRun(status events.Status, reason *events.Reason) {

@@ -37,6 +37,8 @@ type Config struct {
 	OTLPContent  bool   // spans have the args and results of calls
 	MetricTools  int    // maximum number of tools with a label of their own in metrics; if zero, 50
 
+	Tap TapFlags
+
 	RepairBytes int  // maximum size of one history to repair, and of all at once; if zero, 64 MiB
 	RepairNATS  bool // also repair histories on the subject streamer.repair
 }

@@ -133,6 +133,7 @@ type Flags struct {
 	StreamFlags
 	Roles []Role `group:"http" placeholder:"ROLES" enum:"worker,gateway" default:"worker,gateway" help:"parts that this process runs: worker, gateway or both; without gateway it serves only health and metrics over HTTP"`
 	GatewayFlags
+	TapFlags
 	RuleFlags
 	WorkerFlags
 	TelemetryFlags
@@ -147,6 +148,7 @@ func (f *Flags) Config(given func(flag string) bool) Config {
 	f.StreamFlags.set(&c.Broker)
 	c.Roles = rolesOf(f.Roles)
 	f.GatewayFlags.set(&c)
+	f.TapFlags.set(&c)
 	f.RuleFlags.set(&c.Rules, given)
 	f.WorkerFlags.set(&c)
 	f.TelemetryFlags.set(&c)

@@ -17,6 +17,7 @@ import (
 	"streamer/internal/natsservice"
 	"streamer/internal/repair"
 	"streamer/internal/session"
+	"streamer/internal/tap"
 	"streamer/internal/telemetry"
 	"streamer/internal/worker"
 
@@ -38,6 +39,7 @@ type Server struct {
 	log      zerolog.Logger
 	gateway  *gateway.Gateway
 	repairs  *repair.Service
+	tap      *tap.Tap // nil for none
 	listener net.Listener
 	spans    *telemetry.Spans // nil if spans are not sent
 	opened   chan struct{}    // closed when inputs are accepted
@@ -61,6 +63,9 @@ func (s *Server) open(ctx context.Context) (err error) {
 		return err
 	}
 	if _, err := s.config.Rules.read(); err != nil { // before streams are created
+		return err
+	}
+	if _, err := s.config.Tap.TapOptions(); err != nil {
 		return err
 	}
 	var options gateway.Options
@@ -96,6 +101,13 @@ func (s *Server) open(ctx context.Context) (err error) {
 	options.Check, options.Repairs = session.Check, s.repairs
 	options.Trial = func() func(string, []byte) *events.Event { return new(session.Trial).Delta }
 	options.Metrics, options.Warnings = s.metrics, s.Worker.Warnings
+	if s.tap, err = s.openTap(); err != nil {
+		return err
+	}
+	if s.tap != nil {
+		options.Tap = s.tap
+		options.Warnings = func() []string { return append(s.Worker.Warnings(), s.tap.Warnings()...) }
+	}
 	s.gateway, err = gateway.New(options, store{s.Broker, s.problem, s.opened}, sseui.Files, s.log)
 	return err
 }
@@ -136,6 +148,7 @@ func (s *Server) Run(ctx context.Context) error {
 		wg.Go(func() {
 			defer stop()
 			errs <- s.gateway.Run(ctx, s.listener)
+			s.closeTap()
 		})
 	}
 	if s.config.Roles.Worker {
@@ -272,6 +285,7 @@ func (s *Server) WriteAddresses(w io.Writer) {
 }
 
 // SessionPage returns the URL of the page of a session.
-func (s *Server) SessionPage(name string) string {
-	return s.Page() + "#session=" + url.QueryEscape(name)
-}
+func (s *Server) SessionPage(name string) string { return PageOf(s.Page(), name) }
+
+// PageOf returns the URL of the page of a session, for that of the page.
+func PageOf(page, session string) string { return page + "#session=" + url.QueryEscape(session) }

@@ -27,14 +27,26 @@ func feed(step *lifecycle.Step, s *State, in *Input) {
 			step.Interrupt(lifecycle.Interrupt{Reason: i.Reason, IDs: i.ToolCallIDs, Calls: i.Calls, MessageID: i.MessageID, Run: i.Run})
 		}
 	case inputs.End:
-		endDeltas(step, s)
-		if reason, problem := decode.End(in.Data); !reject(step, problem) {
-			step.End(events.Status(reason), "")
-		}
+		feedEnd(step, s, in)
 	case inputs.Clock:
 		feedClock(step, s, in)
 	default:
 		step.Reject(events.BadShape, 0, "there is no input of kind "+string(in.Kind))
+	}
+}
+
+func feedEnd(step *lifecycle.Step, s *State, in *Input) {
+	reason, problem := decode.End(in.Data)
+	if namespace := in.Namespace(); namespace != "" {
+		endStream(step, s.stream(namespace), namespace)
+		if !reject(step, problem) {
+			step.EndAgent(namespace, events.Status(reason))
+		}
+		return
+	}
+	endDeltas(step, s)
+	if !reject(step, problem) {
+		step.End(events.Status(reason), "")
 	}
 }
 

@@ -14,8 +14,6 @@
 package session
 
 import (
-	"time"
-
 	"streamer/internal/decode"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
@@ -35,9 +33,11 @@ type Input struct {
 // State is the state of a session after an input, the content of a snapshot. The
 // zero value is the state of a new session.
 type State struct {
-	N    uint64 // the last folded input
-	Read decode.State
+	N    uint64       // the last folded input
+	Read decode.State // of the stream of the root
 	Life lifecycle.State
+	// Streams are those of the agents below the root.
+	Streams []stream
 }
 
 // Fold folds one input into s and appends the events that follow to dst.
@@ -81,35 +81,6 @@ func (in *Input) reader() *decode.Reader {
 		return new(decode.Reader)
 	}
 	return in.Reader
-}
-
-func feedDelta(step *lifecycle.Step, s *State, in *Input) {
-	r := in.reader()
-	r.Input = in.Seq
-	r.Reset(&s.Read, in.Data, in.Format(), decode.Limits{})
-	apply(step, r)
-}
-
-func apply(step *lifecycle.Step, r *decode.Reader) {
-	for r.Next() {
-		step.Shape = r.Shape()
-		step.Chunks(r.Chunks())
-		reject(step, r.Problem())
-		step.EndEvent()
-	}
-}
-
-// cutAfter is the silence after which nothing continues an event that was cut between
-// two deltas.
-const cutAfter = events.Time(10 * time.Second / time.Millisecond)
-
-// endDeltas rejects an event that was cut and that nothing continues.
-func endDeltas(step *lifecycle.Step, s *State) {
-	if s.Read.Pending() {
-		r := decode.Reader{Input: step.Seq}
-		r.End(&s.Read, decode.Limits{})
-		apply(step, &r)
-	}
 }
 
 func feedClock(step *lifecycle.Step, s *State, in *Input) {

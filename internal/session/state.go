@@ -20,6 +20,7 @@ func (v *versioned) fields(f *stored.Fields) {
 	stored.Number(f, "n", &v.N)
 	stored.Object(f, "read", &v.Read, (*decode.State).Fields)
 	stored.Object(f, "life", &v.Life, (*lifecycle.State).Fields)
+	stored.List(f, "ag", &v.Streams, (*stream).fields)
 }
 
 // Marshal returns the stored form of the state.
@@ -53,7 +54,7 @@ func Load(data []byte) (*State, error) {
 // where it needs none.
 func (s *State) Timer(r *Rules) (Timer, bool) {
 	t, ok := s.Life.Timer(r)
-	if end := s.Life.Last + cutAfter; s.Read.Pending() && (!ok || end < t.At) {
+	if end := s.Life.Last + cutAfter; s.pending() && (!ok || end < t.At) {
 		return Timer{At: end, Kind: lifecycle.Flush}, true
 	}
 	return t, ok

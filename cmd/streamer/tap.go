@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+
+	"streamer/internal/cli"
+	"streamer/internal/server"
+	"streamer/internal/wrap"
+)
+
+type tapCommand struct {
+	server.Flags
+	Command []string `arg:"" passthrough:"" help:"command of an agent, and its arguments"`
+}
+
+func (*tapCommand) Help() string {
+	return `Examples:
+
+  streamer tap -- claude
+  streamer tap -- python agent.py
+  streamer tap --tap openai=http://localhost:8000 -- codex
+
+Runs a command whose requests to models go through a tap, and shows its calls on the page. The command finds the tap by its variables, such as OPENAI_BASE_URL and ANTHROPIC_BASE_URL, or by arguments; docs/tap.md lists them by client. Where these variables name a server, that is where the requests go; otherwise to the vendors. The tap publishes to the streamer that runs, or starts one for the time of the command. When the command ends, its open calls are closed, and a summary is printed. The exit status is that of the command.`
+}
+
+func (c *tapCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
+	if len(c.Command) > 0 && c.Command[0] == "--" {
+		c.Command = c.Command[1:]
+	}
+	if len(c.Command) == 0 {
+		return i.Misused("need a command, such as streamer tap -- claude")
+	}
+	log, err := server.Logger(std.err, c.LogLevel, c.LogFormat)
+	if err != nil {
+		return err
+	}
+	if len(c.Tap) == 0 {
+		c.Tap = wrap.Upstreams()
+	}
+	o, err := c.TapOptions()
+	if err != nil {
+		return err
+	}
+	config := c.Flags.Config(i.Given)
+	config.Tap = server.TapFlags{} // the tap has a listener of its own
+	status, err := wrap.Run(ctx, wrap.Options{Command: c.Command, Server: config, Tap: o, In: std.in, Out: std.out, Err: std.err, Log: log})
+	if err == nil && status != 0 {
+		err = exit(status)
+	}
+	return err
+}

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"streamer/internal/events"
+	"streamer/internal/tap"
+)
+
+// TapFlags are the flags of the tap.
+type TapFlags struct {
+	Tap        []string `group:"tap" placeholder:"UPSTREAM" help:"servers of models that the tap passes requests on to, under /tap/NAME: NAME=URL, or one of openai, anthropic, gemini, mistral, cohere, openrouter, ollama, chatgpt; may be repeated; if none, no tap"`
+	TapRepair  bool     `group:"tap" help:"repair of histories that an upstream would refuse; the header Streamer-Repair of the answer says what was done"`
+	TapReadOn  bool     `group:"tap" help:"answers are read to their end for the log when the client has left"`
+	TapSession string   `group:"tap" placeholder:"PATH" help:"path of the member of a request that names the session, such as metadata.thread"`
+	TapAWS     bool     `name:"tap-aws" group:"tap" help:"new signatures for requests that are signed for the address of the tap with AWS SigV4, with the credentials in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN"`
+}
+
+func (f *TapFlags) set(c *Config) { c.Tap = *f }
+
+// TapOptions returns the options of a tap without those that need the store.
+func (f *TapFlags) TapOptions() (o tap.Options, err error) {
+	o.Repair, o.ReadOn, o.SessionPath = f.TapRepair, f.TapReadOn, f.TapSession
+	for _, text := range f.Tap {
+		u, err := tap.ParseUpstream(text)
+		if err != nil {
+			return o, fmt.Errorf("--tap: %w", err)
+		}
+		o.Upstreams = append(o.Upstreams, u)
+	}
+	if f.TapAWS {
+		id, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
+		if id == "" || secret == "" {
+			return o, errors.New("--tap-aws: AWS_ACCESS_KEY_ID or AWS_SECRET_ACCESS_KEY is not set")
+		}
+		o.AWS = tap.Static(id, secret, os.Getenv("AWS_SESSION_TOKEN"))
+	}
+	return o, nil
+}
+
+// openTap returns the tap of a server, nil if it has none.
+func (s *Server) openTap() (*tap.Tap, error) {
+	o, err := s.config.Tap.TapOptions()
+	if err != nil || len(o.Upstreams) == 0 {
+		return nil, err
+	}
+	st := store{s.Broker, s.problem, s.opened}
+	o.Publish, o.Log = st.Publish, s.log
+	o.Calls = func(ctx context.Context, token string, fn func(id string)) error {
+		return st.EventsOf(ctx, token, events.ToolCallStart, 0, func(r events.Record) error {
+			var e struct {
+				ID string `json:"id"`
+			}
+			if err := json.Unmarshal(r.Data, &e); err != nil {
+				return fmt.Errorf("event %d: %w", r.Seq, err)
+			}
+			fn(e.ID)
+			return nil
+		})
+	}
+	return tap.New(o)
+}
+
+// tapGrace is the time in which the tap publishes what it has copied, when the server stops.
+const tapGrace = 3 * time.Second
+
+func (s *Server) closeTap() {
+	if s.tap != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), tapGrace)
+		defer cancel()
+		s.tap.Close(ctx)
+	}
+}

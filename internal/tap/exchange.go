@@ -1,0 +1,295 @@
+package tap
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"streamer/internal/events"
+	"streamer/internal/inputs"
+
+	"github.com/tidwall/gjson"
+)
+
+// exchange is a request and its answer. The proxy fills its queues, and one goroutine reads
+// them and publishes.
+type exchange struct {
+	tap      *Tap
+	up       *route
+	path     string // escaped, at the upstream
+	endpoint *endpoint
+	method   string
+	header   http.Header // of the request
+	scope    string
+	repairs  string                    // what was repaired, for the answer's header
+	refusal  string                    // why the request is not passed on
+	resign   func(*http.Request) error // signs the outgoing request, or nil
+
+	in, out  *queue
+	answered chan struct{} // closed when status and encoding are known, or never will be
+	once     sync.Once
+	status   int
+	kind     string // content type of the answer
+	encoding string // content encoding of the answer
+
+	id   string // of its inputs
+	sent int
+}
+
+// begin begins the exchange of a request. One that asks for no message is not read.
+func (t *Tap) begin(up *route, r *http.Request, path string) *exchange {
+	x := &exchange{tap: t, up: up, path: path, method: r.Method, endpoint: endpointOf(path)}
+	x.in, x.out = newQueue(maxRequest, &t.memory), newQueue(maxWaiting, &t.memory)
+	x.answered = make(chan struct{})
+	upgrade := r.Header.Get("Upgrade") != ""
+	if x.endpoint == nil || r.Method != http.MethodPost && !upgrade || t.ending.Load() {
+		x.endpoint = nil
+		x.in.drop()
+		x.out.drop()
+		return x
+	}
+	x.header = r.Header.Clone()
+	x.scope = scopeOf(up.Name, r)
+	x.id = rand.Text()
+	if upgrade {
+		return x
+	}
+	r.Body = &copied{ReadCloser: r.Body, to: x.in, fail: func(error) error { return errCut }}
+	x.start()
+	return x
+}
+
+func (x *exchange) start() {
+	x.tap.open.Go(func() {
+		defer x.in.drop()
+		defer x.out.drop()
+		x.run()
+	})
+}
+
+// scopeOf returns a digest of the credentials of a client. It keeps the conversations of
+// clients apart that the tap has to name.
+func scopeOf(upstream string, r *http.Request) string {
+	h := sha256.New()
+	h.Write([]byte(upstream))
+	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
+		h.Write([]byte("\x00" + r.Header.Get(name)))
+	}
+	h.Write([]byte(r.URL.Query().Get("key")))
+	return string(h.Sum(nil))
+}
+
+// answer states the status and the form of the answer.
+func (x *exchange) answer(status int, h http.Header) {
+	x.once.Do(func() {
+		x.status, x.kind, x.encoding = status, h.Get("Content-Type"), strings.Join(h.Values("Content-Encoding"), ",")
+		close(x.answered)
+	})
+}
+
+// end ends the copies, where nothing has ended them before.
+func (x *exchange) end(why error) {
+	x.in.close(why)
+	x.out.close(why)
+	x.answer(0, nil)
+}
+
+// run publishes what the request adds to its conversation, and then the answer.
+func (x *exchange) run() {
+	r, ok := x.request()
+	if !ok || r.apart {
+		return
+	}
+	l, news := x.take(r)
+	defer func() { l.turn <- struct{}{} }()
+	if news {
+		x.publishNews(l, r)
+	}
+	<-x.answered
+	if x.status/100 == 2 {
+		x.publishAnswer(l)
+	}
+}
+
+// request reads the request. It reports false where the request is no message of a
+// conversation, or cannot be read.
+func (x *exchange) request() (*request, bool) {
+	body, err := readAll(x.in, strings.Join(x.header.Values("Content-Encoding"), ","))
+	if _, lost := x.in.ended(); lost > 0 || err != nil && !errors.Is(err, errCut) {
+		x.tap.lose(max(lost, 1), cmp.Or(err, errLost))
+		return nil, false
+	}
+	if err != nil || !gjson.ValidBytes(body) {
+		return nil, false
+	}
+	return x.requestOf(body), true
+}
+
+func (x *exchange) requestOf(body []byte) *request {
+	v := gjson.ParseBytes(body)
+	return &request{
+		identity: identify(x.header, v, x.tap.opts.SessionPath), upstream: x.up.Name, scope: x.scope,
+		system: instructions(v), items: itemsOf(x.endpoint.shape, v),
+	}
+}
+
+func readAll(src io.Reader, encodings string) ([]byte, error) {
+	d, err := decoded(src, encodings)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(d)
+}
+
+// siblingAfter is the time after which a request whose conversation still has a stream is
+// one beside it.
+const siblingAfter = time.Second
+
+// take waits for the line of a request. A request beside another one that streams gets a
+// line of its own, and its history is not looked at.
+func (x *exchange) take(r *request) (l *line, news bool) {
+	for {
+		l = x.tap.sessions.line(r)
+		select {
+		case <-l.turn:
+			x.tap.sessions.hold(l, x)
+			return l, true
+		case <-time.After(siblingAfter):
+		}
+		if x.tap.sessions.streams(l) {
+			beside := l.place
+			beside.namespace = strings.TrimPrefix(l.namespace+"|", "|") + "requests|" + x.id[:8]
+			l = newLine(beside)
+			<-l.turn
+			return l, false
+		}
+	}
+}
+
+// publishNews publishes the results and human messages that a request adds.
+func (x *exchange) publishNews(l *line, r *request) {
+	x.load(l, r)
+	items, keys := x.tap.sessions.news(l, r)
+	for i := range items {
+		it := &items[i]
+		id := l.key() + ":" + keys[i]
+		if it.role == result {
+			x.publish(l, inputs.Result, id, nil, it.input())
+			continue
+		}
+		// Each format has its own form of a human message; that of openai-chat is read in all
+		// sessions.
+		x.publish(l, inputs.Delta, id, inputs.Header{inputs.HeaderFormat: {"openai-chat"}}, humanMessage(it.text))
+	}
+}
+
+// load reads which calls a session had before the tap knew it.
+func (x *exchange) load(l *line, r *request) {
+	if l.loaded || x.tap.opts.Calls == nil || !slices.ContainsFunc(r.items, func(it item) bool { return it.role == result }) {
+		return
+	}
+	token, err := events.Token(l.session)
+	if err != nil {
+		return
+	}
+	var ids []string
+	if err := x.tap.opts.Calls(x.tap.ctx, token, func(id string) { ids = append(ids, id) }); err != nil {
+		return // results of unknown calls are published
+	}
+	x.tap.sessions.addCalls(l, ids)
+}
+
+// publishAnswer publishes the answer as it arrives.
+func (x *exchange) publishAnswer(l *line) {
+	header := inputs.Header{inputs.HeaderFormat: {x.endpoint.format}}
+	var a answer
+	var held []byte
+	begun := false
+	err := x.pieces(func(piece []byte) bool {
+		a.read(piece, x.endpoint.format)
+		held = append(held, piece...)
+		if !a.begun && len(held) < maxPiece {
+			return true // an attempt that ends here is no message
+		}
+		begun = true
+		piece, held = held, nil
+		return x.publish(l, inputs.Delta, x.next(), header, piece)
+	})
+	if errors.Is(err, io.EOF) && len(held) > 0 {
+		begun = x.publish(l, inputs.Delta, x.next(), header, held)
+	}
+	if begun {
+		x.tap.sessions.record(l, x.scope, &a)
+		x.finish(l, err)
+	}
+}
+
+// pieces calls fn with the whole events of the answer as they arrive. It returns why the
+// answer ended: io.EOF, errLeft, errCut or errLost.
+func (x *exchange) pieces(fn func(piece []byte) bool) error {
+	src, err := decoded(x.out, x.encoding)
+	if err != nil {
+		return x.endOf(err)
+	}
+	whole := framing(x.kind)
+	buf := make([]byte, 32<<10)
+	var rest []byte
+	for {
+		n, err := src.Read(buf)
+		rest = append(rest, buf[:n]...)
+		cut := whole(rest)
+		switch {
+		case errors.Is(err, io.EOF) && len(rest) > cut:
+			rest = append(rest, "\n\n"...) // the end of the text ends its last event
+			cut = len(rest)
+		case cut == 0 && len(rest) >= maxPiece:
+			cut = len(rest)
+		}
+		for cut > 0 {
+			n := min(cut, maxPiece)
+			if !fn(slices.Clone(rest[:n])) {
+				return errLost
+			}
+			rest, cut = rest[n:], cut-n
+		}
+		if err != nil {
+			return x.endOf(err)
+		}
+	}
+}
+
+// endOf returns why the answer ended, for the error of reading it: where it is compressed,
+// the error is often another one.
+func (x *exchange) endOf(err error) error {
+	for _, end := range []error{io.EOF, errLeft, errCut, errLost} {
+		if errors.Is(err, end) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return end
+		}
+	}
+	if x.out.reason() == errLeft {
+		return errLeft
+	}
+	return errCut
+}
+
+// finish publishes how an answer ended that is not whole.
+func (x *exchange) finish(l *line, why error) {
+	switch {
+	case errors.Is(why, errLeft):
+		x.publish(l, inputs.End, x.next(), nil, []byte(`{"reason":"cancelled"}`))
+	case errors.Is(why, errCut):
+		x.publish(l, inputs.End, x.next(), nil, []byte(`{"reason":"error"}`))
+	case errors.Is(why, errLost):
+		_, lost := x.out.ended()
+		x.tap.lose(lost, why)
+		x.publish(l, inputs.Delta, x.next(), inputs.Header{inputs.HeaderFormat: {"openai-chat"}},
+			[]byte(`{"error":{"message":"The rest of this answer is missing here: the tap could not publish it. The client got it.","code":"tap_loss"}}`))
+	}
+}

@@ -1,0 +1,51 @@
+package tap
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+)
+
+// maxPiece is the length from which the bytes of one event are published in pieces.
+const maxPiece = 512 << 10
+
+// framing returns a function that returns how many bytes at the beginning of a text are whole
+// events, by the content type of the answer.
+func framing(contentType string) func([]byte) int {
+	kind, _, _ := strings.Cut(contentType, ";")
+	switch strings.ToLower(strings.TrimSpace(kind)) {
+	case "text/event-stream":
+		return wholeSSE
+	case "application/x-ndjson", "application/jsonl", "application/x-jsonlines":
+		return func(b []byte) int { return bytes.LastIndexByte(b, '\n') + 1 }
+	case "application/vnd.amazon.eventstream":
+		return wholeMessages
+	}
+	return func(b []byte) int { return len(b) } // a JSON value, which may be cut anywhere
+}
+
+// wholeSSE cuts behind the last blank line.
+func wholeSSE(b []byte) int {
+	n := 0
+	for _, end := range []string{"\n\n", "\n\r\n", "\r\r"} {
+		if i := bytes.LastIndex(b, []byte(end)); i >= 0 {
+			n = max(n, i+len(end))
+		}
+	}
+	return n
+}
+
+// wholeMessages cuts behind the last whole message of an AWS event stream, which begins with
+// its length:
+// https://docs.aws.amazon.com/transcribe/latest/dg/streaming-setting-up.html
+func wholeMessages(b []byte) int {
+	n := 0
+	for len(b)-n >= 4 {
+		length := int(binary.BigEndian.Uint32(b[n:]))
+		if length < 16 || length > len(b)-n {
+			break
+		}
+		n += length
+	}
+	return n
+}

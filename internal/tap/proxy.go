@@ -1,0 +1,219 @@
+package tap
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// newTransport returns a transport that changes nothing: it asks for no compression,
+// uses no proxy, and has no time limit but those of connecting.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:   true,
+		DisableCompression:  true,
+		MaxIdleConnsPerHost: 64,
+		IdleConnTimeout:     90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second,
+		// A hostile upstream sends headers without an end.
+		MaxResponseHeaderBytes: 1 << 20,
+	}
+}
+
+func (t *Tap) newRoute(u Upstream) *route {
+	r := &route{Upstream: u}
+	r.proxy = &httputil.ReverseProxy{
+		Rewrite:        r.rewrite,
+		Transport:      signing{t.opts.Transport},
+		FlushInterval:  -1, // also an answer of known length
+		BufferPool:     &buffers{},
+		ErrorLog:       log.New(io.Discard, "", 0), // it would log URLs with keys
+		ModifyResponse: modify,
+		ErrorHandler:   t.failed,
+	}
+	return r
+}
+
+// signing signs the requests that have to be signed anew.
+type signing struct{ http.RoundTripper }
+
+func (s signing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if x := exchangeIn(r.Context()); x.resign != nil {
+		r = r.Clone(r.Context())
+		if err := x.resign(r); err != nil {
+			return nil, err
+		}
+	}
+	return s.RoundTripper.RoundTrip(r)
+}
+
+// rewrite addresses a request to the upstream, and takes back what ReverseProxy changes.
+func (r *route) rewrite(p *httputil.ProxyRequest) {
+	x := exchangeIn(p.In.Context())
+	p.Out.URL.Scheme, p.Out.URL.Host = r.URL.Scheme, r.URL.Host
+	p.Out.URL.Path, p.Out.URL.RawPath = unescaped(x.path), x.path
+	p.Out.URL.RawQuery = p.In.URL.RawQuery
+	p.Out.Host = r.URL.Host
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if v, ok := p.In.Header[name]; ok {
+			p.Out.Header[name] = v
+		}
+	}
+	p.Out.Header.Del(HeaderSession)
+	p.Out.Header.Del(HeaderToken)
+}
+
+// unescaped returns the path that is escaped as given.
+func unescaped(path string) string {
+	plain, err := url.PathUnescape(path)
+	if err != nil {
+		return path
+	}
+	return plain
+}
+
+// modify copies the body of an answer.
+func modify(res *http.Response) error {
+	x := exchangeIn(res.Request.Context())
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		x.upgrade(res)
+		return nil
+	}
+	x.answer(res.StatusCode, res.Header)
+	left := res.Request.Context()
+	body := &copied{ReadCloser: res.Body, to: x.out, fail: func(err error) error {
+		if err == nil || left.Err() != nil {
+			return errLeft
+		}
+		return errCut
+	}}
+	res.Body = body
+	if x.tap.opts.ReadOn {
+		res.Body = &readOn{body}
+	}
+	return nil
+}
+
+// readOn is a body that is read to its end when it is closed before.
+type readOn struct{ *copied }
+
+func (b *readOn) Close() error {
+	if ended, _ := b.to.ended(); ended {
+		return b.copied.Close()
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, b.copied)
+		_ = b.copied.Close()
+	}()
+	return nil
+}
+
+// failed answers a request that got no answer.
+func (t *Tap) failed(w http.ResponseWriter, r *http.Request, err error) {
+	x := exchangeIn(r.Context())
+	if errors.Is(err, context.Canceled) { // the client left
+		x.end(errLeft)
+		return
+	}
+	x.end(errCut)
+	var why *url.Error
+	if errors.As(err, &why) { // whose text has the URL, and so the query
+		err = why.Err
+	}
+	t.opts.Log.Warn().Err(err).Str("upstream", x.up.Name).Msg("upstream without an answer")
+	refuse(w, http.StatusBadGateway, "the upstream "+x.up.Name+" ("+x.up.URL.Host+") gave no answer: "+err.Error())
+}
+
+// refuse answers in the form of the errors of OpenAI and Anthropic, which their clients
+// print.
+func refuse(w http.ResponseWriter, status int, text string) {
+	writeJSON(w, status, map[string]any{"error": map[string]string{"type": "streamer_tap", "message": "streamer tap: " + text}})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	body, _ := json.Marshal(v) // texts only
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n'))
+}
+
+// answerWriter writes an answer without what net/http would add.
+type answerWriter struct {
+	http.ResponseWriter
+	repairs string
+}
+
+func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *answerWriter) WriteHeader(status int) {
+	if h := w.Header(); status >= http.StatusOK {
+		for _, name := range []string{"Content-Type", "Date"} {
+			if _, ok := h[name]; !ok {
+				h[name] = nil
+			}
+		}
+		if w.repairs != "" {
+			h.Set(HeaderRepair, w.repairs)
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Hijack returns a connection that begins with the bytes that came with the handshake,
+// which ReverseProxy ignores.
+func (w *answerWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err != nil {
+		return conn, rw, err
+	}
+	if n := rw.Reader.Buffered(); n > 0 {
+		early, _ := rw.Reader.Peek(n)
+		conn = &earlyConn{Conn: conn, early: bytes.NewReader(bytes.Clone(early))}
+	}
+	return conn, rw, nil
+}
+
+type earlyConn struct {
+	net.Conn
+	early *bytes.Reader
+}
+
+func (c *earlyConn) Read(p []byte) (int, error) {
+	if c.early.Len() > 0 {
+		return c.early.Read(p)
+	}
+	return c.Conn.Read(p)
+}
+
+// CloseWrite passes on the end of one direction.
+func (c *earlyConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// buffers are those of copying answers.
+type buffers struct{ pool sync.Pool }
+
+const copyBuffer = 32 << 10
+
+func (b *buffers) Get() []byte {
+	if p, ok := b.pool.Get().(*[copyBuffer]byte); ok {
+		return p[:]
+	}
+	return make([]byte, copyBuffer)
+}
+
+func (b *buffers) Put(p []byte) { b.pool.Put((*[copyBuffer]byte)(p)) }

@@ -1,0 +1,259 @@
+// Package wrap runs the command of an agent, whose requests to models go through a tap, and
+// prints what became of its calls.
+//
+// It promises that each call of the command has ended when Run returns, if the server
+// answers.
+package wrap
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"streamer/internal/client"
+	"streamer/internal/events"
+	"streamer/internal/inputs"
+	"streamer/internal/inspect"
+	"streamer/internal/server"
+	"streamer/internal/tap"
+
+	"github.com/nats-io/nuid"
+	"github.com/rs/zerolog"
+)
+
+// Options are the settings of Run.
+type Options struct {
+	Command  []string
+	Server   server.Config // of the server that is started where none runs
+	Tap      tap.Options   // without the fields that need the store
+	In       io.Reader
+	Out, Err io.Writer
+	Log      zerolog.Logger
+}
+
+// Upstreams returns the upstreams of the tap for a command of this environment.
+func Upstreams() []string { return upstreams(tap.Known(), os.Environ()) }
+
+// Run runs a command and returns its exit status. A server is started unless one runs.
+func Run(ctx context.Context, o Options) (status int, err error) {
+	s, err := open(ctx, o)
+	if err != nil {
+		return 0, err
+	}
+	defer s.close()
+	return s.run(ctx, o)
+}
+
+// wrapped is a command with its tap and its server.
+type wrapped struct {
+	broker *client.Broker
+	page   string
+	own    *server.Server // nil where another process is the server
+	ended  chan error     // of own
+	stop   context.CancelFunc
+
+	tap   *tap.Tap
+	from  uint64 // last event before the command
+	calls inspect.Calls
+}
+
+// open connects to the server that runs, or starts one.
+func open(ctx context.Context, o Options) (*wrapped, error) {
+	w := &wrapped{stop: func() {}}
+	if b := running(ctx, o.Server.Broker); b != nil {
+		w.broker = b
+		if client.Ready(ctx, o.Server.HTTPListen) == nil {
+			w.page = "http://" + o.Server.HTTPListen + "/"
+		}
+		return w, nil
+	}
+	s, err := server.Open(ctx, o.Server, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	w.own, w.broker, w.page, w.ended = s, s.Broker, s.Page(), make(chan error, 1)
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	w.stop = stop
+	go func() { w.ended <- s.Run(running) }()
+	select {
+	case <-s.Opened():
+		return w, nil
+	case err := <-w.ended:
+		s.Close()
+		return nil, cmp.Or(err, errors.New("the server ended"))
+	case <-ctx.Done():
+		w.close()
+		return nil, ctx.Err()
+	}
+}
+
+// running returns a connection to the streams of a process that serves, nil if there is
+// none.
+func running(ctx context.Context, o client.BrokerOptions) *client.Broker {
+	b, err := client.Dial(ctx, o)
+	if err != nil {
+		return nil
+	}
+	if ids, err := b.Members(ctx); err != nil || len(ids) == 0 {
+		b.Close()
+		return nil
+	}
+	return b
+}
+
+func (w *wrapped) close() {
+	w.stop()
+	if w.own == nil {
+		w.broker.Close()
+		return
+	}
+	<-w.ended
+	w.own.Close()
+}
+
+func (w *wrapped) run(ctx context.Context, o Options) (int, error) {
+	var err error
+	if _, w.from, err = w.broker.EventBounds(ctx); err != nil {
+		return 0, err
+	}
+	o.Tap.Publish = w.broker.Append
+	o.Tap.Log = o.Log
+	if w.tap, err = tap.New(o.Tap); err != nil {
+		return 0, err
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	http := &http.Server{Handler: w.tap, ReadHeaderTimeout: time.Minute}
+	go func() { _ = http.Serve(ln) }() // until it is closed
+	defer http.Close()
+	fmt.Fprintf(o.Err, "streamer: tool calls on %s\n", cmp.Or(w.page, "the page of the server"))
+	start := time.Now()
+	status, failed := w.command(ctx, o, "http://"+ln.Addr().String()+strings.TrimSuffix(tap.Prefix, "/"))
+	if failed != nil {
+		return 0, failed
+	}
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	_ = http.Close()
+	w.tap.Close(after)
+	if err := w.settle(after); err != nil {
+		return status, fmt.Errorf("the calls of the command: %w", err)
+	}
+	w.summary(o.Err, time.Since(start))
+	return status, nil
+}
+
+// command runs the command on the terminal. Ctrl-C is for the command, which may go on.
+func (w *wrapped) command(ctx context.Context, o Options, base string) (int, error) {
+	args, env := redirected(o.Command, os.Environ(), base)
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // ctx ends with Ctrl-C, which the command gets itself
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, o.In, o.Out, o.Err
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	terminate := make(chan os.Signal, 1)
+	signal.Notify(terminate, terminations...)
+	defer signal.Stop(terminate)
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	for {
+		select {
+		case s := <-terminate:
+			_ = cmd.Process.Signal(s)
+		case err := <-done:
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				return cmp.Or(max(exit.ExitCode(), 0), 1), nil
+			}
+			return 0, err
+		}
+	}
+}
+
+// settleTime bounds the time after the end of a command in which its calls end.
+const settleTime = 10 * time.Second
+
+// settle ends the sessions of the command, and reads their calls.
+func (w *wrapped) settle(ctx context.Context) error {
+	for _, name := range w.tap.Sessions() {
+		token, err := events.Token(name)
+		if err != nil {
+			continue // nothing is published there
+		}
+		t, err := w.broker.Track(ctx, token)
+		if err != nil {
+			return err
+		}
+		seq, err := w.broker.Append(ctx, token, inputs.End, nuid.Next(), nil, []byte(`{"reason":"cancelled"}`))
+		if err == nil {
+			t.Stored(seq, 0)
+			t.Outcome(ctx, settleTime)
+			err = w.broker.Events(ctx, token, w.from, w.read)
+		}
+		t.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *wrapped) read(r events.Record) error {
+	if r.Type == events.Synthetic {
+		return nil
+	}
+	var e events.Event
+	if err := json.Unmarshal(r.Data, &e); err != nil {
+		return fmt.Errorf("event %d: %w", r.Seq, err)
+	}
+	w.calls.Apply(&e)
+	return nil
+}
+
+// summary prints how many calls each tool had, how they ended, and how long they took.
+func (w *wrapped) summary(out io.Writer, took time.Duration) {
+	type row struct {
+		tool              string
+		calls             int
+		failed, cancelled int
+		time              time.Duration
+	}
+	var rows []*row
+	for _, c := range w.calls.List() {
+		i := slices.IndexFunc(rows, func(r *row) bool { return r.tool == c.Tool })
+		if i < 0 {
+			i, rows = len(rows), append(rows, &row{tool: c.Tool})
+		}
+		r := rows[i]
+		r.calls++
+		r.time += c.Ended.Sub(c.Started)
+		switch c.Status {
+		case events.Error, events.Denied, events.TimedOut:
+			r.failed++
+		case events.Cancelled:
+			r.cancelled++
+		}
+	}
+	fmt.Fprintf(out, "streamer: %d calls in %s\n", len(w.calls.List()), took.Round(time.Second))
+	for _, r := range rows {
+		fmt.Fprintf(out, "  %-24s %4d calls  %3d failed  %3d cancelled  %8s\n", r.tool, r.calls, r.failed, r.cancelled, r.time.Round(time.Millisecond))
+	}
+	for _, name := range w.tap.Sessions() {
+		if w.page != "" {
+			fmt.Fprintf(out, "  %s\n", server.PageOf(w.page, name))
+		}
+	}
+}
