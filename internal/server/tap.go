@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/tap"
 )
@@ -49,13 +50,22 @@ func (s *Server) openTap() (*tap.Tap, error) {
 	if err != nil || len(o.Upstreams) == 0 {
 		return nil, err
 	}
-	st := store{s.Broker, s.problem, s.opened}
-	o.Publish, o.Log = st.Publish, s.log
+	TapLog(&o, s.Broker)
+	o.Publish, o.Log = store{s.Broker, s.problem, s.opened}.Publish, s.log
+	return tap.New(o)
+}
+
+// TapLog sets the options of a tap that need the logs: it publishes to the input log of a
+// broker, and reads its event log.
+func TapLog(o *tap.Options, b *client.Broker) {
+	o.Publish = b.Append
+	o.Known = func(ctx context.Context, token string) (bool, error) {
+		seq, _, err := b.Head(ctx, token)
+		return seq > 0, err
+	}
 	o.Calls = func(ctx context.Context, token string, fn func(id string)) error {
-		return st.EventsOf(ctx, token, events.ToolCallStart, 0, func(r events.Record) error {
-			var e struct {
-				ID string `json:"id"`
-			}
+		return b.EventsOf(ctx, token, events.ToolCallStart, 0, func(r events.Record) error {
+			var e events.Event
 			if err := json.Unmarshal(r.Data, &e); err != nil {
 				return fmt.Errorf("event %d: %w", r.Seq, err)
 			}
@@ -63,7 +73,6 @@ func (s *Server) openTap() (*tap.Tap, error) {
 			return nil
 		})
 	}
-	return tap.New(o)
 }
 
 // tapGrace is the time in which the tap publishes what it has copied, when the server stops.

@@ -156,7 +156,7 @@ const siblingAfter = time.Second
 // line of its own, and its history is not looked at.
 func (x *exchange) take(r *request) (l *line, news bool) {
 	for {
-		l = x.tap.sessions.line(r)
+		l = x.line(r)
 		select {
 		case <-l.turn:
 			x.tap.sessions.hold(l, x)
@@ -171,6 +171,24 @@ func (x *exchange) take(r *request) (l *line, news bool) {
 			return l, false
 		}
 	}
+}
+
+// line returns the line of a request. A conversation that begins gets a session of its own,
+// also where one of that name was begun before the tap was started.
+func (x *exchange) line(r *request) *line {
+	l := x.tap.sessions.line(r)
+	for r.begins() && x.tap.opts.Known != nil && x.tap.sessions.isNew(l) {
+		token, err := events.Token(l.session)
+		if err != nil {
+			break
+		}
+		if known, err := x.tap.opts.Known(x.tap.ctx, token); err != nil || !known {
+			break
+		}
+		x.tap.sessions.occupied(l)
+		l = x.tap.sessions.line(r)
+	}
+	return l
 }
 
 // publishNews publishes the results and human messages that a request adds.

@@ -34,7 +34,7 @@ func (s *sessions) names() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range s.lines.order {
-		if l, _ := s.lines.get(key); !slices.Contains(names, l.session) {
+		if l, _ := s.lines.get(key); l.holder != nil && !slices.Contains(names, l.session) {
 			names = append(names, l.session)
 		}
 	}
@@ -69,6 +69,12 @@ type request struct {
 	upstream, scope string // scope is that of the names that the tap gives: the credentials of the client
 	system          string
 	items           []item
+}
+
+// begins reports whether a request begins a conversation that it does not name.
+func (r *request) begins() bool {
+	_, _, answered := tail(r.items)
+	return r.session == "" && r.previous == "" && !answered
 }
 
 // line returns the line of a request. How it is chosen: by what the request states, by the
@@ -120,6 +126,20 @@ func (s *sessions) hold(l *line, x *exchange) {
 	l.holder = x
 }
 
+// isNew reports whether no exchange has had a line.
+func (s *sessions) isNew(l *line) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return l.holder == nil && !l.answered
+}
+
+// occupied records that the session of a line belongs to an earlier conversation.
+func (s *sessions) occupied(l *line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.answered = true
+}
+
 // streams reports whether the answer of the exchange that has a line still arrives.
 func (s *sessions) streams(l *line) bool {
 	s.mu.Lock()
@@ -168,11 +188,10 @@ func (s *sessions) follows(r *request) (place, bool) {
 func (s *sessions) name(r *request, first string) string {
 	digest := sha256.Sum256([]byte(r.upstream + "\x00" + r.scope + "\x00" + r.system + "\x00" + first))
 	base := r.upstream + "-" + hex.EncodeToString(digest[:5])
-	_, _, continued := tail(r.items)
 	name := base
 	for n := 2; ; n++ {
 		l, ok := s.lines.get(place{session: name}.key())
-		if !ok || continued || !l.answered {
+		if !ok || !r.begins() || !l.answered {
 			return name
 		}
 		name = base + "-" + strconv.Itoa(n)

@@ -39,6 +39,8 @@ type Options struct {
 	Publish func(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error)
 	// Calls calls fn with the ids of the calls that a session has had.
 	Calls func(ctx context.Context, token string, fn func(id string)) error
+	// Known reports whether a session has events.
+	Known func(ctx context.Context, token string) (bool, error)
 	Log   zerolog.Logger
 	// AWS are the credentials for requests that clients signed for the host of the tap; if nil,
 	// these are refused.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,8 +52,8 @@ func (l *inputLog) publish(_ context.Context, token string, kind inputs.Kind, id
 	return l.seq, nil
 }
 
-// story returns the events in short, one per line: those of calls, messages of people, ends
-// of runs and rejections.
+// story returns the events in short, one per line and by session: those of calls, messages
+// of people, ends of runs and rejections.
 func (l *inputLog) story() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,6 +82,10 @@ func (l *inputLog) story() string {
 			add("%s: %s %s", place, e.Type, e.Reason)
 		}
 	}
+	slices.SortStableFunc(lines, func(a, b string) int {
+		session := func(line string) string { return line[:strings.IndexAny(line, ":/")] }
+		return strings.Compare(session(a), session(b))
+	})
 	return strings.Join(lines, "\n")
 }
 

@@ -127,7 +127,7 @@ func (w *wrapped) run(ctx context.Context, o Options) (int, error) {
 	if _, w.from, err = w.broker.EventBounds(ctx); err != nil {
 		return 0, err
 	}
-	o.Tap.Publish = w.broker.Append
+	server.TapLog(&o.Tap, w.broker)
 	o.Tap.Log = o.Log
 	if w.tap, err = tap.New(o.Tap); err != nil {
 		return 0, err
@@ -145,6 +145,7 @@ func (w *wrapped) run(ctx context.Context, o Options) (int, error) {
 	if failed != nil {
 		return 0, failed
 	}
+	took := time.Since(start)
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	_ = http.Close()
@@ -152,7 +153,7 @@ func (w *wrapped) run(ctx context.Context, o Options) (int, error) {
 	if err := w.settle(after); err != nil {
 		return status, fmt.Errorf("the calls of the command: %w", err)
 	}
-	w.summary(o.Err, time.Since(start))
+	w.summary(o.Err, took)
 	return status, nil
 }
 
@@ -183,32 +184,65 @@ func (w *wrapped) command(ctx context.Context, o Options, base string) (int, err
 	}
 }
 
-// settleTime bounds the time after the end of a command in which its calls end.
-const settleTime = 10 * time.Second
+// Times after the end of a command in which its calls end.
+const (
+	settleTime  = 10 * time.Second // at most
+	settleQuiet = time.Second      // without events
+	settlePoll  = 50 * time.Millisecond
+)
 
-// settle ends the sessions of the command, and reads their calls.
+// settle ends the runs of the command, and reads their calls.
 func (w *wrapped) settle(ctx context.Context) error {
+	ends := map[string]uint64{} // the last inputs, by token
 	for _, name := range w.tap.Sessions() {
 		token, err := events.Token(name)
 		if err != nil {
 			continue // nothing is published there
 		}
-		t, err := w.broker.Track(ctx, token)
-		if err != nil {
+		if ends[token], err = w.broker.Append(ctx, token, inputs.End, nuid.Next(), nil, []byte(`{"reason":"cancelled"}`)); err != nil {
 			return err
 		}
-		seq, err := w.broker.Append(ctx, token, inputs.End, nuid.Next(), nil, []byte(`{"reason":"cancelled"}`))
-		if err == nil {
-			t.Stored(seq, 0)
-			t.Outcome(ctx, settleTime)
-			err = w.broker.Events(ctx, token, w.from, w.read)
-		}
-		t.Close()
-		if err != nil {
+	}
+	if err := w.folded(ctx, ends); err != nil {
+		return err
+	}
+	for token := range ends {
+		if err := w.broker.Events(ctx, token, w.from, w.read); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// folded waits until each session has an event of its last input or, as that may cause
+// none, until no event comes.
+func (w *wrapped) folded(ctx context.Context, ends map[string]uint64) error {
+	tick := time.NewTicker(settlePoll)
+	defer tick.Stop()
+	stored, quiet := uint64(0), time.Duration(0)
+	for {
+		waiting, sum := 0, uint64(0)
+		for token, end := range ends {
+			_, head, err := w.broker.Head(ctx, token)
+			if err != nil {
+				return err
+			}
+			if sum += head.Seq; head.ID.Seq < end {
+				waiting++
+			}
+		}
+		if quiet += settlePoll; sum != stored {
+			stored, quiet = sum, 0
+		}
+		if waiting == 0 || quiet > settleQuiet {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (w *wrapped) read(r events.Record) error {
@@ -247,7 +281,7 @@ func (w *wrapped) summary(out io.Writer, took time.Duration) {
 			r.cancelled++
 		}
 	}
-	fmt.Fprintf(out, "streamer: %d calls in %s\n", len(w.calls.List()), took.Round(time.Second))
+	fmt.Fprintf(out, "streamer: %d calls in %s\n", len(w.calls.List()), took.Round(100*time.Millisecond))
 	for _, r := range rows {
 		fmt.Fprintf(out, "  %-24s %4d calls  %3d failed  %3d cancelled  %8s\n", r.tool, r.calls, r.failed, r.cancelled, r.time.Round(time.Millisecond))
 	}
