@@ -41,6 +41,7 @@ type exchange struct {
 
 	id   string // of its inputs
 	sent int
+	done chan struct{} // closed when all is published
 }
 
 // begin begins the exchange of a request. One that asks for no message is not read.
@@ -67,10 +68,14 @@ func (t *Tap) begin(up *route, r *http.Request, path string) *exchange {
 }
 
 func (x *exchange) start() {
+	x.done = make(chan struct{})
+	before := x.tap.sessions.enter(x)
 	x.tap.open.Go(func() {
 		defer x.in.drop()
 		defer x.out.drop()
-		x.run()
+		defer close(x.done)
+		defer x.tap.sessions.leave(x)
+		x.run(before)
 	})
 }
 
@@ -101,11 +106,18 @@ func (x *exchange) end(why error) {
 	x.answer(0, nil)
 }
 
-// run publishes what the request adds to its conversation, and then the answer.
-func (x *exchange) run() {
+// run publishes what the request adds to its conversation, and then the answer. The request
+// may follow an answer that has ended but is not published yet: that comes first. before has
+// the exchanges that began earlier.
+func (x *exchange) run(before []*exchange) {
 	r, ok := x.request()
 	if !ok || r.apart {
 		return
+	}
+	for _, y := range before {
+		if ended, _ := y.out.ended(); ended {
+			<-y.done
+		}
 	}
 	l, news := x.take(r)
 	defer func() { l.turn <- struct{}{} }()
@@ -284,7 +296,9 @@ func (x *exchange) pieces(fn func(piece []byte) bool) error {
 		if err != nil {
 			return x.endOf(err)
 		}
-		time.Sleep(pace)
+		if x.out.empty() {
+			time.Sleep(pace)
+		}
 	}
 }
 

@@ -84,6 +84,13 @@ func (q *queue) ended() (bool, int) {
 	return q.end != nil, q.lost
 }
 
+// empty reports whether nothing waits, and something may follow.
+func (q *queue) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.data) == 0 && q.end == nil
+}
+
 // reason returns why nothing follows, nil if something may.
 func (q *queue) reason() error {
 	q.mu.Lock()

@@ -23,6 +23,7 @@ type sessions struct {
 	mu     sync.Mutex
 	lines  recent[*line] // by place
 	traces recent[place] // see traceOf
+	open   []*exchange   // in the order in which they began
 }
 
 func newSessions() *sessions {
@@ -39,6 +40,26 @@ func (s *sessions) names() (names []string) {
 		}
 	}
 	return names
+}
+
+// enter adds an exchange and returns those of the same client that began before it.
+func (s *sessions) enter(x *exchange) (before []*exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, y := range s.open {
+		if y.scope == x.scope {
+			before = append(before, y)
+		}
+	}
+	s.open = append(s.open, x)
+	return before
+}
+
+// leave removes an exchange.
+func (s *sessions) leave(x *exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, func(y *exchange) bool { return y == x })
 }
 
 // place is where a message belongs.
