@@ -50,7 +50,12 @@ func (t *Tap) begin(up *route, r *http.Request, path string) *exchange {
 	x.in, x.out = newQueue(maxRequest, &t.memory), newQueue(maxWaiting, &t.memory)
 	x.answered = make(chan struct{})
 	upgrade := r.Header.Get("Upgrade") != ""
-	if x.endpoint == nil || r.Method != http.MethodPost && !upgrade || t.ending.Load() {
+	unread := x.endpoint == nil || r.Method != http.MethodPost && !upgrade || t.ending.Load()
+	full := !unread && t.sessions.full()
+	if full {
+		t.lose(1, errLost)
+	}
+	if unread || full {
 		x.endpoint = nil
 		x.in.drop()
 		x.out.drop()

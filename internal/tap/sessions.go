@@ -16,6 +16,7 @@ const (
 	maxLines  = 10_000
 	maxTraces = 100_000
 	maxKeys   = 2_000 // of one line
+	maxOpen   = 5_000 // exchanges
 )
 
 // sessions is what the tap knows of conversations, and in which an answer was given.
@@ -53,6 +54,13 @@ func (s *sessions) enter(x *exchange) (before []*exchange) {
 	}
 	s.open = append(s.open, x)
 	return before
+}
+
+// full reports whether no more exchanges are published, because too many are open.
+func (s *sessions) full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open) >= maxOpen
 }
 
 // leave removes an exchange.
