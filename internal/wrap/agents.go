@@ -1,7 +1,6 @@
 package wrap
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,7 +43,11 @@ const openCode = `{"provider":{"openai":{"options":{"baseURL":"{}/openai/v1"}},"
 func redirected(command, environment []string, base string) (args, env []string) {
 	env = slices.Clone(environment)
 	for _, v := range variables {
-		env = append(env, v.name+"="+base+"/"+v.upstream+v.suffix)
+		path := v.upstream + v.suffix
+		if valueOf(environment, v.name) != "" {
+			path = v.own()
+		}
+		env = append(env, v.name+"="+base+"/"+path)
 	}
 	if !slices.ContainsFunc(environment, func(s string) bool { return strings.HasPrefix(s, "OPENCODE_CONFIG_CONTENT=") }) {
 		env = append(env, "OPENCODE_CONFIG_CONTENT="+strings.ReplaceAll(openCode, "{}", base))
@@ -57,20 +60,17 @@ func redirected(command, environment []string, base string) (args, env []string)
 	return append(args, command[1:]...), env
 }
 
-// upstreams returns the upstreams for the tap: the servers that the variables named before,
-// or else the known ones.
-func upstreams(known, environment []string) (list []string) {
-	for _, name := range known {
-		for _, v := range variables {
-			if v.upstream != name {
-				continue
-			}
-			if url := valueOf(environment, v.name); url != "" {
-				name = fmt.Sprintf("%s=%s", name, strings.TrimSuffix(url, "/"))
-				break
-			}
+// own returns the name of the upstream that a variable names itself.
+func (v variable) own() string { return strings.ToLower(strings.ReplaceAll(v.name, "_", "-")) }
+
+// upstreams returns the upstreams for the tap: the known ones, and the servers that variables
+// name already.
+func upstreams(known, environment []string) []string {
+	list := slices.Clone(known)
+	for _, v := range variables {
+		if url := valueOf(environment, v.name); url != "" {
+			list = append(list, v.own()+"="+url)
 		}
-		list = append(list, name)
 	}
 	return list
 }
