@@ -17,7 +17,7 @@ const (
 	exposedHeaders = headerFirst + ", " + headerRetention + ", Content-Location, Location, Retry-After, WWW-Authenticate"
 	// allowedHeaders are the request headers that they can send. Clients of frontend
 	// libraries send User-Agent and X-Api-Key.
-	allowedHeaders = "Authorization, Cache-Control, Content-Type, Idempotency-Key, Last-Event-ID, Streamer-Format, Traceparent, Tracestate, User-Agent, X-Api-Key"
+	allowedHeaders = "Authorization, Cache-Control, Content-Type, Idempotency-Key, Last-Event-ID, Streamer-Format, Streamer-Namespace, Streamer-Parent-Call, Traceparent, Tracestate, User-Agent, X-Api-Key"
 )
 
 // access decides by Host, Origin and Sec-Fetch-Site which requests are allowed. Any
