@@ -109,6 +109,10 @@ func (x *exchange) end(why error) {
 	x.in.close(why)
 	x.out.close(why)
 	x.answer(0, nil)
+	if x.done == nil { // nothing reads them
+		x.in.drop()
+		x.out.drop()
+	}
 }
 
 // run publishes what the request adds to its conversation, and then the answer. The request
@@ -275,6 +279,7 @@ const pace = 20 * time.Millisecond
 func (x *exchange) pieces(fn func(piece []byte) bool) error {
 	src, err := decoded(x.out, x.encoding)
 	if err != nil {
+		x.tap.opts.Log.Warn().Err(err).Str("upstream", x.up.Name).Msg("answer not published")
 		return x.endOf(err)
 	}
 	whole := framing(x.kind)

@@ -136,9 +136,9 @@ func (w *wrapped) run(ctx context.Context, o Options) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	http := &http.Server{Handler: w.tap, ReadHeaderTimeout: time.Minute}
-	go func() { _ = http.Serve(ln) }() // until it is closed
-	defer http.Close()
+	front := &http.Server{Handler: w.tap, ReadHeaderTimeout: time.Minute}
+	go func() { _ = front.Serve(ln) }() // until it is closed
+	defer front.Close()
 	fmt.Fprintf(o.Err, "streamer: tool calls on %s\n", cmp.Or(w.page, "the page of the server"))
 	start := time.Now()
 	status, failed := w.command(ctx, o, "http://"+ln.Addr().String()+strings.TrimSuffix(tap.Prefix, "/"))
@@ -148,7 +148,7 @@ func (w *wrapped) run(ctx context.Context, o Options) (int, error) {
 	took := time.Since(start)
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	_ = http.Close()
+	_ = front.Close()
 	w.tap.Close(after)
 	if err := w.settle(after); err != nil {
 		return status, fmt.Errorf("the calls of the command: %w", err)
