@@ -97,9 +97,9 @@ func TestSubagent(t *testing.T) {
 	want := `0b6e: human Compare the suppliers.
 0b6e: call toolu_task Task
 0b6e: args toolu_task {"description":"North","prompt":"Find the northern supplier and report its prices."}
-0b6e/agents|toolu_task: call toolu_read Read toolu_task
-0b6e/agents|toolu_task: args toolu_read {"file":"prices.csv"}
-0b6e/agents|toolu_task: result toolu_read completed "12 EUR"
+0b6e/Task|toolu_task: call toolu_read Read toolu_task
+0b6e/Task|toolu_task: args toolu_read {"file":"prices.csv"}
+0b6e/Task|toolu_task: result toolu_read completed "12 EUR"
 0b6e: result toolu_task completed "It is 12 EUR."
 0b6e: run completed`
 	if got := l.story(); got != want {

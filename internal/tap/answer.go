@@ -22,8 +22,8 @@ type answer struct {
 }
 
 type answerCall struct {
-	index, id string
-	args      strings.Builder
+	index, id, name string
+	args            strings.Builder
 }
 
 // read reads a piece of the answer.
@@ -65,6 +65,7 @@ func (a *answer) fragment(c *chunks.Chunk) {
 		call = &answerCall{index: strings.Clone(c.Index), id: strings.Clone(c.ID)}
 		a.calls = append(a.calls, call)
 	}
+	call.name += c.Name
 	if c.Object && !c.Weak {
 		call.args.Reset()
 	}

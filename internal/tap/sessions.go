@@ -258,9 +258,9 @@ func (s *sessions) record(l *line, scope string, a *answer) {
 func (s *sessions) recordCall(l *line, scope string, c *answerCall) {
 	l.calls.set(c.id, struct{}{})
 	s.traces.set(traceOf(scope, "call", c.id), l.place)
-	agent := place{session: l.session, namespace: "agents|" + c.id, parent: c.id}
+	agent := place{session: l.session, namespace: strings.ReplaceAll(c.name, "|", "_") + "|" + c.id, parent: c.id}
 	if l.namespace != "" {
-		agent.namespace = l.namespace + "|" + c.id
+		agent.namespace = l.namespace + "|" + agent.namespace
 	}
 	gjson.Parse(c.args.String()).ForEach(func(_, v gjson.Result) bool {
 		if len(v.Str) >= minPrompt {
