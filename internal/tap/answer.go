@@ -65,7 +65,9 @@ func (a *answer) fragment(c *chunks.Chunk) {
 		call = &answerCall{index: strings.Clone(c.Index), id: strings.Clone(c.ID)}
 		a.calls = append(a.calls, call)
 	}
-	call.name += c.Name
+	if call.name == "" {
+		call.name = strings.Clone(c.Name)
+	}
 	if c.Object && !c.Weak {
 		call.args.Reset()
 	}

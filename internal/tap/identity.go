@@ -140,9 +140,12 @@ func identify(h http.Header, body gjson.Result, path string) (id identity) {
 	if id.session == "" {
 		id.session, _ = first(otherSessions[:], h, body)
 	}
-	id.namespace, _ = first(agentNames[:], h, body)
+	name, _ := first(agentNames[:], h, body)
 	if parent, own := h.Get("X-Parent-Session-Id"), h.Get("X-Session-Id"); parent != "" && own != parent {
-		id.namespace = own
+		name = own
+	}
+	if name != "" {
+		id.namespace = "agent|" + name
 	}
 	id.apart = slices.ContainsFunc(tasks[:], func(t struct {
 		field
