@@ -13,7 +13,6 @@ type formatFlag struct {
 
 type session struct{ name, token string }
 
-// UnmarshalText reads the name. It returns an error if the name has no token.
 func (s *session) UnmarshalText(text []byte) error {
 	token, err := events.Token(string(text))
 	if err != nil {

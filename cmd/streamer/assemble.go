@@ -10,14 +10,12 @@ type assembleCommand struct {
 	formatFlag
 }
 
-// Help returns the examples.
 func (*assembleCommand) Help() string {
 	return `Example:
 
   streamer assemble --format anthropic response.sse`
 }
 
-// Run folds the file and prints its calls.
 func (c *assembleCommand) Run(std stdio) error {
 	in, err := client.OpenInput(std.in, c.File)
 	if err != nil {

@@ -12,7 +12,6 @@ type backupCommand struct {
 	client.NATSFlags
 }
 
-// Help returns the details.
 func (*backupCommand) Help() string {
 	return `Copies the streams of a running streamer. Inputs and events can be published meanwhile; a restored streamer continues as after a crash at the time of the backup. The backup is complete if the exit status is 0.
 
@@ -21,7 +20,6 @@ Example:
   streamer backup /backup/streamer-$(date +%F)`
 }
 
-// Run copies the streams.
 func (c *backupCommand) Run(ctx context.Context, std stdio) error {
 	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
 		return backup.Create(ctx, b.Broker, c.Directory, client.NewProgressLine(std.err).Backup(std.out))
@@ -34,7 +32,6 @@ type restoreCommand struct {
 	Replicas int `placeholder:"NUMBER" help:"number of replicas of the streams; if 0, that of the backup, or 1 in a data directory"`
 }
 
-// Help returns the details.
 func (*restoreCommand) Help() string {
 	return `Creates the streams from a backup: on the servers of --nats-url, or else in the data directory. No streamer may run, and none of its streams may exist.
 
@@ -43,7 +40,6 @@ Example:
   streamer restore /backup/streamer-2026-01-31 --data-dir /var/lib/streamer`
 }
 
-// Run creates the streams.
 func (c *restoreCommand) Run(ctx context.Context, std stdio) error {
 	o := c.Options()
 	o.Replicas = c.Replicas

@@ -23,7 +23,6 @@ type benchSSECommand struct {
 	JSON bool `name:"json" help:"print one JSON object instead of a table"`
 }
 
-// Run measures and prints the result.
 func (c *benchSSECommand) Run(ctx context.Context, std stdio, i *cli.Invocation) (err error) {
 	if err := c.Check(); err != nil {
 		return i.Misused("%v", err)
@@ -64,7 +63,6 @@ type benchPathCommand struct {
 	JSON bool `name:"json" help:"print one JSON object instead of a table"`
 }
 
-// Run measures and prints the result.
 func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
 	o := c.Options
 	o.Broker = c.RemoteFlags.Options()
@@ -82,7 +80,6 @@ func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation
 	return printResult(std, &r, c.JSON)
 }
 
-// printResult prints a result, as a table or as one JSON object.
 func printResult(std stdio, r interface{ Print(w io.Writer) error }, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(std.out).Encode(r)

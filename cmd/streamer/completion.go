@@ -12,7 +12,6 @@ type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish"`
 }
 
-// Help returns the use of each script.
 func (*completionCommand) Help() string {
 	return `Examples:
 
@@ -21,7 +20,6 @@ func (*completionCommand) Help() string {
   streamer completion fish > ~/.config/fish/completions/streamer.fish`
 }
 
-// Run prints the script.
 func (c *completionCommand) Run(std stdio) error {
 	script, err := cli.Script(c.Shell, "streamer")
 	if err == nil {
@@ -34,7 +32,6 @@ type completeCommand struct {
 	Words []string `arg:"" optional:""`
 }
 
-// Run prints the words that complete the last one.
 func (c *completeCommand) Run(std stdio, p *cli.Parser) error {
 	_, err := fmt.Fprintln(std.out, strings.Join(p.Complete(c.Words), "\n"))
 	return err

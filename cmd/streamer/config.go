@@ -13,12 +13,10 @@ type configCommand struct {
 	JSON bool `name:"json" help:"print one JSON object"`
 }
 
-// Help returns the details.
 func (*configCommand) Help() string {
 	return `A value comes from the command line, else from a variable, else from the file of --config, else it is the default. The output has the form of that file; passwords in it are masked.`
 }
 
-// Run prints the configuration.
 func (c *configCommand) Run(std stdio, i *cli.Invocation, p *cli.Parser) error {
 	for _, name := range p.UnknownVariables(os.Environ()) {
 		fmt.Fprintf(std.err, "streamer config: the variable %s belongs to no flag\n", name)

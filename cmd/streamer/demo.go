@@ -19,7 +19,6 @@ type demoCommand struct {
 	Speed string `placeholder:"SPEED" enum:"1,10,max" default:"1" help:"1 (as models stream), 10 (times as fast) or max (without pauses); deadlines stay the same"`
 }
 
-// Help returns what the demo shows.
 func (*demoCommand) Help() string {
 	return `Runs what serve runs, on an embedded NATS server, and plays six recorded sessions. They begin when one of the pages whose addresses it prints is open, or with Enter. The sessions show:
 
@@ -27,7 +26,6 @@ func (*demoCommand) Help() string {
 Each start plays into new sessions, in the data directory that serve uses too. Deadlines are short, so that all of them pass within the demo. Without --tool-timeout it is ` + demoTools + `.`
 }
 
-// Run plays the recorded sessions.
 func (c *demoCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
 	if len(c.ToolTimeout) == 0 {
 		var t server.ToolTimeout

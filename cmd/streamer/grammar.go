@@ -14,7 +14,6 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// grammar has a field for each command.
 type grammar struct {
 	ConfigFile string `name:"config" placeholder:"FILE" help:"YAML or JSON file with the values of flags; see docs/cli.md"`
 

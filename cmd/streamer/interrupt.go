@@ -17,7 +17,6 @@ type interruptCommand struct {
 	Wait   time.Duration `placeholder:"DURATION" default:"10s" help:"maximum time to wait for the events of the interrupt; if 0, it is only published"`
 }
 
-// Help returns the examples.
 func (*interruptCommand) Help() string {
 	return `Examples:
 
@@ -25,7 +24,6 @@ func (*interruptCommand) Help() string {
   streamer interrupt chat-42 --call call_abc --reason 'the user pressed stop'`
 }
 
-// Run publishes the interrupt and prints what it closed.
 func (c *interruptCommand) Run(ctx context.Context, std stdio, inv *cli.Invocation) error {
 	i := client.Interrupt{Calls: c.Call, Reason: c.Reason}
 	if _, err := i.Body(); err != nil {

@@ -25,7 +25,6 @@ type sessionsCommand struct {
 	Limit int `placeholder:"NUMBER" default:"100" help:"maximum number of sessions"`
 }
 
-// Run prints the sessions.
 func (c *sessionsCommand) Run(ctx context.Context, std stdio) error {
 	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
 		return inspect.Sessions(ctx, b, c.output(std.out), c.Limit, time.Now())
@@ -38,7 +37,6 @@ type callsCommand struct {
 	jsonFlag
 }
 
-// Run prints the calls of a session.
 func (c *callsCommand) Run(ctx context.Context, std stdio) error {
 	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
 		return inspect.WriteCalls(ctx, b, c.output(std.out), c.Session.name, time.Now())
@@ -52,7 +50,6 @@ type eventsCommand struct {
 	Type []string `placeholder:"TYPE" words:"events" help:"only events of this type, such as tool_call_result; may be repeated"`
 }
 
-// Run prints the stored events of a session.
 func (c *eventsCommand) Run(ctx context.Context, std stdio) error {
 	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
 		return inspect.WriteEvents(ctx, b, c.output(std.out), c.Session.name, c.Type)
@@ -66,7 +63,6 @@ type exportCommand struct {
 	Values bool   `help:"write large args and results into the events, instead of references to them"`
 }
 
-// Help returns the use of the file.
 func (*exportCommand) Help() string {
 	return `The file has a line of JSON for each stored event. The page opens it when it is dropped there.
 
@@ -75,7 +71,6 @@ Example:
   streamer export chat-42 --values --output chat-42.jsonl`
 }
 
-// Run writes the events of a session.
 func (c *exportCommand) Run(ctx context.Context, std stdio) error {
 	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
 		line := client.NewProgressLine(std.err)
@@ -97,12 +92,10 @@ type tailCommand struct {
 	jsonFlag
 }
 
-// Help returns the details.
 func (*tailCommand) Help() string {
 	return `Follows calls until it is interrupted. On a terminal the open calls are drawn with bars: args, waiting for a person, running. Elsewhere each change of a call is a line, and with --json each new event is a line, as it is stored.`
 }
 
-// Run follows calls until ctx ends.
 func (c *tailCommand) Run(ctx context.Context, std stdio) error {
 	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
 		err := inspect.Tail(ctx, b, c.output(std.out), c.Session.name)
@@ -119,7 +112,6 @@ type doctorCommand struct {
 	Role string `placeholder:"ROLE" enum:"streamer,agent,frontend,subscriber" default:"streamer" help:"user to check, with its credentials: streamer, agent, frontend or subscriber; agent and frontend publish an interrupt of the session streamer-doctor and wait for its event, the others change nothing"`
 }
 
-// Run prints what is wrong, and how to fix it.
 func (c *doctorCommand) Run(ctx context.Context, std stdio) error {
 	list, err := inspect.Check(ctx, c.Options(), c.Role)
 	if err != nil {

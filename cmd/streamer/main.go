@@ -17,7 +17,6 @@ import (
 	"streamer/internal/server"
 )
 
-// stdio is the standard input and output of a command.
 type stdio struct {
 	in       io.Reader
 	out, err io.Writer
@@ -53,7 +52,6 @@ func main() {
 	os.Exit(run(ctx, stdio{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
 }
 
-// run runs the command that args name and returns the exit status.
 func run(ctx context.Context, std stdio, args []string) int {
 	help := std.out
 	if len(args) == 0 {

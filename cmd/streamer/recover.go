@@ -12,7 +12,6 @@ type recoverCommand struct {
 	Yes bool `help:"make the changes; without this flag they are only printed"`
 }
 
-// Run closes what lost inputs left open, or prints it.
 func (c *recoverCommand) Run(ctx context.Context, std stdio) error {
 	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
 		lost, err := client.Recover(ctx, std.out, b, c.Yes, client.NewProgressLine(std.err))

@@ -32,7 +32,6 @@ type repairCommand struct {
 	Report   string      `placeholder:"FILE" help:"file to write the report to, - for standard error"`
 }
 
-// Help returns the examples.
 func (*repairCommand) Help() string {
 	return `Examples:
 
@@ -41,7 +40,6 @@ func (*repairCommand) Help() string {
   streamer repair --session chat-42 --provider anthropic --report - < history.json`
 }
 
-// Run repairs the history and prints it.
 func (c *repairCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
 	r := client.Repair{Broker: c.NATSFlags.Options(), Options: c.Options, MaxBytes: c.MaxBytes}
 	r.Request.Format, r.Request.Session = c.Format, c.Session

@@ -18,7 +18,6 @@ type replayCommand struct {
 	Speed  string        `placeholder:"SPEED" enum:",1,10,max" default:"" help:"1 (as recorded, or as models stream), 10 (times as fast) or max (without pauses); default 1 for a file, max for standard input and with --follow"`
 }
 
-// Help returns the details.
 func (*replayCommand) Help() string {
 	return `Publishes a recorded stream to a session: a file, or standard input if it is -, as in
 
@@ -27,7 +26,6 @@ func (*replayCommand) Help() string {
 Each line of JSON and each event of SSE text is published as soon as it is read, and a line {"at":MS,"kind":KIND,"data":BODY} as the input that it states, MS milliseconds after the beginning: KIND is delta, result, progress, interrupt or end. Inputs that are rejected are printed, each reason once; exit status 3 if there are any. An event that is cut at the end of FILE, and lines at its beginning that are no events of any format, are rejected when the end is reached. With --follow, and where the command is interrupted, this happens after 10 s, and is not waited for. If no streamer folds the inputs within --wait, this is printed, and the exit status is 0.`
 }
 
-// Run publishes the file.
 func (c *replayCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
 	if c.Follow && c.File == "-" {
 		return i.Misused("--follow: need a FILE; standard input is read as it comes without --follow")

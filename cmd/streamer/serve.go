@@ -13,7 +13,6 @@ type serveCommand struct {
 	server.Flags
 }
 
-// Help returns the examples.
 func (*serveCommand) Help() string {
 	return `Examples:
 
@@ -24,7 +23,6 @@ func (*serveCommand) Help() string {
 Each flag can also be set by a variable (STREAMER_HTTP_LISTEN for --http-listen) and in the file of --config; streamer config prints the values in force.`
 }
 
-// Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
 	s, err := openServer(ctx, std, &c.Flags, i)
 	if err != nil {

@@ -13,7 +13,6 @@ type verifyCommand struct {
 	client.NATSFlags
 }
 
-// Run verifies the sessions and prints the differences.
 func (c *verifyCommand) Run(ctx context.Context, std stdio) error {
 	var tokens []string
 	for _, s := range c.Session {

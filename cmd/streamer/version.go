@@ -8,7 +8,6 @@ import (
 
 type versionCommand struct{}
 
-// Run prints the version.
 func (*versionCommand) Run(std stdio) error {
 	_, err := io.WriteString(std.out, client.Build())
 	return err

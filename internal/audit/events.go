@@ -40,7 +40,6 @@ func (c *comparison) readEvents(ctx context.Context) error {
 	return nil
 }
 
-// event adds one message of the event log to its session.
 func (c *comparison) event(e *eventlog.Entry) {
 	l := line{subject: e.Subject, id: e.ID, call: e.Call, body: e.Data}
 	p := c.Log.Partition(e.Token)

@@ -38,7 +38,6 @@ func (c *comparison) fold(ctx context.Context) error {
 	return nil
 }
 
-// reset removes all sessions and their states.
 func (c *comparison) reset() {
 	c.parts = nil
 	for range c.Log.Partitions() {
@@ -48,7 +47,6 @@ func (c *comparison) reset() {
 	}
 }
 
-// foldOnce reads the input log once, and folds partitions in parallel.
 func (c *comparison) foldOnce(ctx context.Context) error {
 	c.lost, c.seen = map[uint64]bool{}, c.first-1
 	for _, p := range c.parts {
@@ -99,7 +97,6 @@ func (c *comparison) findLost(in *inputs.Input) {
 	c.seen = in.Seq
 }
 
-// folding folds the inputs of a partition.
 type folding struct {
 	c      *comparison
 	part   *part
@@ -111,7 +108,6 @@ type folding struct {
 	out    []events.Event
 }
 
-// input folds an input and adds its events to the session.
 func (f *folding) input(ctx context.Context, in *inputs.Input) error {
 	switch {
 	case in.Kind == inputs.Rules:
@@ -156,7 +152,6 @@ func (f *folding) rule(in *inputs.Input) error {
 	return nil
 }
 
-// line is the part of an event that is compared.
 type line struct {
 	subject string
 	id      events.ID
@@ -169,7 +164,6 @@ func (l *line) String() string {
 	return fmt.Sprintf("%s %s %s %s%s", l.subject, l.id, l.call, l.body, l.defect)
 }
 
-// hash returns the hash of the line.
 func (l *line) hash(seed maphash.Seed) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)

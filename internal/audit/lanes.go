@@ -45,7 +45,6 @@ func newLanes[T any](ctx context.Context, do func(ctx context.Context, v T) erro
 	return ctx, l
 }
 
-// add adds a value of a partition to the next batch.
 func (l *lanes[T]) add(partition int, v T) {
 	i := partition % len(l.queues)
 	l.next[i] = append(l.next[i], v)

@@ -58,15 +58,12 @@ func rulesAt(m broker.Checkpoint) (*session.Rules, error) {
 	return rules, nil
 }
 
-// recovery recovers the sessions of a loss.
 type recovery struct {
 	log   RecoverLog
 	loss  Loss
 	rules *session.Rules
 }
 
-// session appends the closing events to a session's event log and writes a
-// snapshot.
 func (r *recovery) session(ctx context.Context, s *LostSession) error {
 	state, rev, err := r.loadState(ctx, s.Token)
 	if err != nil {
@@ -96,7 +93,6 @@ func (r *recovery) session(ctx context.Context, s *LostSession) error {
 	return r.writeSnapshot(ctx, s.Token, rev, state, &h)
 }
 
-// publish appends an event after that with sequence prev and returns its sequence.
 func (r *recovery) publish(ctx context.Context, token string, e *events.Event, prev uint64) (uint64, error) {
 	body, err := e.Body()
 	if err != nil {
@@ -134,7 +130,6 @@ func (r *recovery) loadState(ctx context.Context, token string) (*session.State,
 	return state, saved.Rev, nil
 }
 
-// writeSnapshot writes a snapshot in place of that with revision rev.
 func (r *recovery) writeSnapshot(ctx context.Context, token string, rev uint64, state *session.State, h *snapshot.Header) error {
 	data, err := new(snapshot.Encoder).Encode(state)
 	if err != nil {

@@ -19,7 +19,6 @@ const maxConfirmed = 100
 // snapshotBatch is the number of snapshots that are decoded at once.
 const snapshotBatch = 100
 
-// keptSnapshot is a snapshot in its stored form.
 type keptSnapshot struct {
 	token  string
 	stored broker.Snapshot

@@ -148,7 +148,6 @@ type comparison struct {
 	spelled map[string]*spelling // the sessions whose events are kept as text, by token
 }
 
-// part is the part of a comparison that belongs to one partition.
 type part struct {
 	fold     *folding
 	sessions map[string]*compared
@@ -166,13 +165,11 @@ type compared struct {
 	at        time.Time // when that event was stored
 }
 
-// digest identifies a list of events.
 type digest struct {
 	n   int
 	sum uint64
 }
 
-// add adds the next event of the list by its hash.
 func (d *digest) add(hash uint64) {
 	d.n++
 	d.sum = d.sum*0x9E3779B97F4A7C15 + hash // the factor makes the sum depend on the order
@@ -186,10 +183,8 @@ func newComparison(v Verification, first, last uint64, tokens []string) *compari
 	return c
 }
 
-// includes reports whether a session is compared.
 func (c *comparison) includes(token string) bool { return len(c.only) == 0 || c.only[token] }
 
-// session returns the session of a token. It adds the session if it is unknown.
 func (c *comparison) session(token string) *compared {
 	sessions := c.parts[c.Log.Partition(token)].sessions
 	s := sessions[token]
@@ -272,7 +267,6 @@ func (c *comparison) withoutLost(ctx context.Context, wrong []string) (kept []st
 	return kept, nil
 }
 
-// report returns the counts of the comparison, and which of tokens are unknown.
 func (c *comparison) report(tokens []string) Report {
 	r := Report{Events: c.events}
 	for _, p := range c.parts {

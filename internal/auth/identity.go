@@ -105,7 +105,6 @@ func (r *rule) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// matches reports whether the rule is about a session.
 func (r rule) matches(session string) bool {
 	if r.pattern {
 		return Match(r.text, session)

@@ -22,7 +22,6 @@ const (
 	maxKeys    = 100  // keys of a set
 )
 
-// key is one key for verification.
 type key struct {
 	id       string // "" if it has none
 	alg      string // the only algorithm, "" for each that fits the kind
@@ -106,7 +105,6 @@ func parseSet(text []byte, secrets bool) ([]key, error) {
 	return keys, nil
 }
 
-// parsePEM returns the public keys of a PEM file.
 func parsePEM(text []byte) ([]key, error) {
 	var keys []key
 	for block, rest := pem.Decode(text); block != nil && len(keys) < maxKeys; block, rest = pem.Decode(rest) {

@@ -121,7 +121,6 @@ func readURL(target string) func(context.Context) ([]byte, error) {
 	}
 }
 
-// readAll reads keys, and refuses more than maxSet bytes.
 func readAll(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxSet+1))
 	if err == nil && len(text) > maxSet {

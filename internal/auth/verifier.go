@@ -108,7 +108,6 @@ func (v *Verifier) Verify(ctx context.Context, token string) (*Identity, error) 
 	return &Identity{Name: name(claims, token), Expires: claims.Expiry.Time(), rights: rights}, nil
 }
 
-// notCompact reports whether a character is not one of the compact form of a token.
 func notCompact(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.'
 }
@@ -143,7 +142,6 @@ func (is *issuer) open(ctx context.Context, t *jwt.JSONWebToken) (jwt.Claims, ma
 	return jwt.Claims{}, nil, invalid("it is not signed with a key of its issuer")
 }
 
-// check checks the claims that every token has.
 func (is *issuer) check(c jwt.Claims, now time.Time) error {
 	switch {
 	case c.Issuer != is.Name: // the keys were selected by it
@@ -162,5 +160,4 @@ func (is *issuer) check(c jwt.Claims, now time.Time) error {
 	return nil
 }
 
-// invalid returns ErrInvalid with the reason.
 func invalid(why string) error { return fmt.Errorf("%w: %s", ErrInvalid, why) }

@@ -121,7 +121,6 @@ func Create(ctx context.Context, b *broker.Broker, dir string, report Report) er
 	return writeJSON(filepath.Join(dir, manifestFile), all)
 }
 
-// create copies a stream to a new directory.
 func create(ctx context.Context, nc *nats.Conn, name, dir string, report Report) (done Stream, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return done, err
@@ -187,7 +186,6 @@ func receive(ctx context.Context, sub *nats.Subscription, w io.Writer, copied fu
 	}
 }
 
-// next returns the next chunk of a backup.
 func next(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, chunkTime)
 	defer cancel()
@@ -237,7 +235,6 @@ func remove(ctx context.Context, nc *nats.Conn, list []Stream) {
 	}
 }
 
-// restore creates a stream from its directory in a backup.
 func restore(ctx context.Context, b *broker.Broker, opts broker.Options, one Stream, dir string, report Report) error {
 	var was configured
 	if err := readJSON(filepath.Join(dir, streamFile), &was); err != nil {

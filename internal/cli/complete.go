@@ -56,7 +56,6 @@ func valuesOf(f *kong.Flag) []string {
 	return Words(f.Value)
 }
 
-// names returns the commands below a node, or its flags.
 func names(n *kong.Node, flags bool) (list []string) {
 	if flags {
 		for _, group := range n.AllFlags(true) {

@@ -25,7 +25,6 @@ type entry struct {
 	line  int // 0 for the section of a command
 }
 
-// parseFile parses a file and checks its keys against the commands below root.
 func parseFile(name string, text []byte, root *kong.Node) (*file, error) {
 	f := &file{name, map[string]entry{}}
 	var doc yaml.Node
@@ -42,7 +41,6 @@ func parseFile(name string, text []byte, root *kong.Node) (*file, error) {
 	return f, f.section(doc.Content[0], root)
 }
 
-// section reads the mapping of a command.
 func (f *file) section(m *yaml.Node, n *kong.Node) error {
 	if m.Tag == "!!null" {
 		return nil
@@ -124,7 +122,6 @@ func (f *file) find(n *kong.Node, flag *kong.Flag) (any, int) {
 	return e.value, e.line
 }
 
-// value returns a scalar as text, or a list of them.
 func (f *file) value(n *yaml.Node) (any, error) {
 	switch {
 	case n.Tag == "!!null":

@@ -47,7 +47,6 @@ func WithBroker(ctx context.Context, o BrokerOptions, fn func(b *Broker) error) 
 	return fn(b)
 }
 
-// locate sets the URL of the embedded server if none is set.
 func locate(o *BrokerOptions) error {
 	if o.URL != "" {
 		return nil

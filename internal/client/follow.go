@@ -36,7 +36,6 @@ func openFollower(ctx context.Context, name string) (*follower, error) {
 
 func (f *follower) Close() error { return f.file.Close() }
 
-// Read reads bytes of the file. It waits until there are some.
 func (f *follower) Read(b []byte) (int, error) {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
@@ -104,7 +103,6 @@ type cancelReader struct {
 	rest   chunk
 }
 
-// chunk is the result of one read of the source.
 type chunk struct {
 	data []byte
 	err  error

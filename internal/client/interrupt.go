@@ -115,7 +115,6 @@ func (r *InterruptResult) Missing() (names []string) {
 	return names
 }
 
-// errComplete ends the wait for a result that is complete.
 var errComplete = errors.New("the result is complete")
 
 // await reads the session's events after sequence from until the interrupt is

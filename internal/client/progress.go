@@ -64,7 +64,6 @@ func (l *ProgressLine) Follow(ctx context.Context, current func() audit.Progress
 	}
 }
 
-// progressText returns the text for a step that began took ago.
 func progressText(p audit.Progress, took time.Duration) string {
 	rate := float64(p.Done) / took.Seconds()
 	text := fmt.Sprintf("%s: %d", p.What, p.Done)

@@ -139,7 +139,6 @@ func (r *Replayer) piece(ctx context.Context, p inputs.Piece, binary bool) error
 	return r.delta(ctx, p.Data, p.Line)
 }
 
-// delta publishes a delta, after a pause unless it is the first input.
 func (r *Replayer) delta(ctx context.Context, data []byte, line int) error {
 	if r.Speed > 0 {
 		if r.count > 0 {

@@ -148,7 +148,6 @@ func (t *Tracking) reject(e *events.Event) {
 	t.rejections.Add(e.Reason, e.Offset.Bytes(), in.line)
 }
 
-// find returns the place of an input among the recent ones, and whether it is one.
 func (t *Tracking) find(seq uint64) (int, bool) {
 	return slices.BinarySearchFunc(t.recent, seq, func(a published, seq uint64) int { return cmp.Compare(a.seq, seq) })
 }

@@ -23,7 +23,6 @@ type call struct {
 	status     events.Status
 }
 
-// read reads the events after the last one read.
 func (l *callLog) read(ctx context.Context, b *client.Broker, name string) error {
 	token, err := events.Token(name)
 	if err != nil {

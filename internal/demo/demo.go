@@ -105,7 +105,6 @@ func longest(rules *session.Rules) time.Duration {
 	return d.Std()
 }
 
-// printAddresses prints where the sessions can be watched.
 func (p *player) printAddresses(w io.Writer, s *server.Server) {
 	for i, part := range p.parts {
 		label := "and "

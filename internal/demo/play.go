@@ -15,7 +15,6 @@ import (
 	"streamer/internal/session"
 )
 
-// player plays the recorded sessions.
 type player struct {
 	speed    time.Duration // how many times faster than recorded; 0 without pauses
 	broker   *client.Broker
@@ -108,7 +107,6 @@ func (p *player) awaitStart(ctx context.Context, out io.Writer, o Options, round
 	return nil
 }
 
-// startText returns the line that states what begins the first round.
 func startText(o Options) string {
 	if o.Key == nil {
 		return "The sessions begin when one of these pages is open.\n"
@@ -116,7 +114,6 @@ func startText(o Options) string {
 	return "The sessions begin when one of these pages is open, or with Enter.\n"
 }
 
-// play plays every session and waits until its calls are closed.
 func (p *player) play(ctx context.Context, round int) error {
 	errs := make([]error, len(p.parts))
 	var wg sync.WaitGroup
@@ -131,7 +128,6 @@ func (p *player) play(ctx context.Context, round int) error {
 	return p.awaitClosed(ctx)
 }
 
-// publish publishes inputs to one session, each at its time.
 func (p *player) publish(ctx context.Context, s *part, inputs []client.Recorded) error {
 	token, err := events.Token(s.name)
 	if err != nil {
@@ -179,7 +175,6 @@ func (p *player) awaitClosed(ctx context.Context) error {
 	}
 }
 
-// summary returns the number of calls by status, as a line.
 func (p *player) summary() string {
 	calls, ends := 0, map[events.Status]int{}
 	for _, s := range p.parts {

@@ -19,7 +19,6 @@ func names() []string {
 	return []string{"trip-planner", "code-review", "data-analyst", "support-desk", "supplier-check", "night-report"}
 }
 
-// recording reads a recorded session.
 func recording(name string) ([]client.Recorded, error) {
 	data, err := files.ReadFile("sessions/" + name + ".jsonl")
 	if err != nil {
@@ -36,7 +35,6 @@ func recording(name string) ([]client.Recorded, error) {
 	return list, nil
 }
 
-// fold folds a recorded session offline and returns its events.
 func fold(list []client.Recorded) []events.Event {
 	var a session.Assembly
 	for _, in := range list {

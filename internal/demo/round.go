@@ -43,7 +43,6 @@ func renamer(list []events.Event, n int) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// quoted returns a text as JSON.
 func quoted(text string) string {
 	data, _ := json.Marshal(text) // a string always marshals
 	return string(data)

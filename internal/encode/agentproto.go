@@ -102,7 +102,6 @@ func (a *agentProtocol) Open(dst []byte, o Opening) []byte {
 	return append(dst, ": open\n"...)
 }
 
-// Event appends the frames of an event.
 func (a *agentProtocol) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	a.seq = r.Seq
 	if !isShown(r.Type) {
@@ -164,7 +163,6 @@ func (a *agentProtocol) write(f *apFrame) {
 	a.dst = dataFrame(a.dst, f)
 }
 
-// startRun appends the start of the run at the root.
 func (a *agentProtocol) startRun(e *events.Event) {
 	a.ended, a.namespaces, a.run = nil, nil, e.Run
 	a.sendTo("", e.EventID.String(), "lifecycle", apData{Event: "running", RunID: e.Run})
@@ -245,7 +243,6 @@ func splitNamespace(ns string) []string {
 	return strings.Split(ns, "|")
 }
 
-// selects reports whether a filter selects the frames of a method and a namespace.
 func (f *Filter) selects(method string, namespace []string) bool {
 	channel, _, _ := strings.Cut(method, ".")
 	if len(f.Channels) > 0 && !slices.Contains(f.Channels, channel) {

@@ -56,7 +56,6 @@ func (a *agentProtocol) addArgs(e *events.Event) {
 	a.advance(m)
 }
 
-// completeArgs ends the block of a call and appends the start of its execution.
 func (a *agentProtocol) completeArgs(e *events.Event) {
 	c := findCall(a.calls, e.Call)
 	if c == nil {
@@ -80,7 +79,6 @@ func (a *agentProtocol) completeArgs(e *events.Event) {
 	a.startTool(c, e, last.Args)
 }
 
-// startTool appends the start of the execution of a call, once.
 func (a *agentProtocol) startTool(c *apCall, e *events.Event, input json.RawMessage) {
 	if !c.started {
 		c.started = true
@@ -103,7 +101,6 @@ func (a *agentProtocol) progress(e *events.Event) {
 	}
 }
 
-// result appends the end of a call, unless it was written when its run ended.
 func (a *agentProtocol) result(e *events.Event) {
 	c := findCall(a.calls, e.Call)
 	if c == nil {

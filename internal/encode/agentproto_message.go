@@ -74,7 +74,6 @@ func (a *agentProtocol) addMessage(l *lgMessage) *apMessage {
 	return m
 }
 
-// begin appends the start of a message, once.
 func (a *agentProtocol) begin(m *apMessage) {
 	if !m.started {
 		m.started = true
@@ -104,7 +103,6 @@ func (a *agentProtocol) message(e *events.Event) *apMessage {
 	return a.addMessage(l)
 }
 
-// open returns the open message with a name, or nil.
 func (a *agentProtocol) open(l *lgMessage) *apMessage {
 	i := slices.IndexFunc(a.messages, func(m *apMessage) bool { return m.lgMessage == l })
 	if i < 0 {
@@ -166,7 +164,6 @@ func (a *agentProtocol) content(e *events.Event) {
 	a.addText(m, e)
 }
 
-// addText adds text to the last block of a message, or to a new one.
 func (a *agentProtocol) addText(m *apMessage, e *events.Event) {
 	kind := contentKind(e)
 	b := m.lastBlock()
@@ -182,7 +179,6 @@ func (a *agentProtocol) addText(m *apMessage, e *events.Event) {
 	a.advance(m)
 }
 
-// endPart ends the text block of a part, if it is the last block.
 func (a *agentProtocol) endPart(e *events.Event) {
 	m := a.message(e)
 	if b := m.lastBlock(); b != nil && b.call == nil && b.part == e.Part {
@@ -308,7 +304,6 @@ func (a *agentProtocol) sendSnapshot(m *apMessage) {
 	a.about(m, b.deltaID(), apData{Event: "content-block-delta", Index: new(m.index), Delta: &apDelta{Type: "block-delta", Fields: fields}})
 }
 
-// finishBlock appends the whole content of the first block, and removes it.
 func (a *agentProtocol) finishBlock(m *apMessage, b *apBlock) {
 	c := b.last
 	if c == nil {

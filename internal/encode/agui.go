@@ -85,7 +85,6 @@ func (a *agUI) Open(dst []byte, o Opening) []byte {
 	return append(dst, ": stream-open\n\n"...)
 }
 
-// Event appends the events of an event of the log.
 func (a *agUI) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	if !a.started {
 		a.started, a.first = true, r.ID
@@ -112,7 +111,6 @@ func (a *agUI) Live(dst []byte, _ uint64) []byte {
 	return a.take()
 }
 
-// Heartbeat appends a comment.
 func (a *agUI) Heartbeat(dst []byte) []byte { return append(dst, ": keep-alive\n\n"...) }
 
 // End appends an error that names the reason. Without it, the client takes the end of
@@ -122,7 +120,6 @@ func (a *agUI) End(dst []byte, reason Ending) []byte {
 	return dataFrame(dst, agEvent{Type: "RUN_ERROR", Message: "The server ended the stream, not the run. Connect again.", Code: "stream_" + string(reason)})
 }
 
-// Done reports whether the turn has ended.
 func (a *agUI) Done() bool { return a.done }
 
 func (a *agUI) sendText(s source, text string) {

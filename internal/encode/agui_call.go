@@ -104,7 +104,6 @@ func (a *agUI) endArgs(c *agCall, complete bool) {
 	a.send(agEvent{Type: "TOOL_CALL_END", ToolCallID: c.id, Metadata: &agMetadata{c.data}})
 }
 
-// result appends the result of a call, and before it the end of its args.
 func (a *agUI) result(e *events.Event) {
 	c := findCall(a.calls, e.Call)
 	if c == nil {
@@ -115,12 +114,10 @@ func (a *agUI) result(e *events.Event) {
 	a.end(c, contentOf(e), data)
 }
 
-// closeCall ends a call that is open when its run fails or is cancelled.
 func (a *agUI) closeCall(c *agCall, reason *events.Reason) {
 	a.end(c, closedText(reason), c.data.ended(events.Cancelled, reason))
 }
 
-// closeCut ends a call whose args are incomplete or invalid when its run completes.
 func (a *agUI) closeCut(c *agCall) {
 	a.end(c, cutText(&c.openCall), c.data.ended(events.Cancelled, &events.Reason{Code: argsIncomplete}))
 }

@@ -110,7 +110,6 @@ func (k *knownTexts) add(id string, content json.RawMessage) {
 	k.texts[sha256.Sum256([]byte(text))] = true
 }
 
-// has reports whether the client has a message, by its id or its text.
 func (k *knownTexts) has(id, text string) bool {
 	return k.ids[id] || k.texts[sha256.Sum256([]byte(text))]
 }

@@ -55,7 +55,6 @@ func (a *agUI) endHuman() {
 	}
 }
 
-// endsHuman reports whether the message of a user ends before an event.
 func (a *agUI) endsHuman(e *events.Event) bool {
 	return a.question != nil && e.Type != events.HumanMessage && (e.Type == events.RunFinished || graphOf(a.question.place.Namespace) == graphOf(namespaceOf(e)))
 }

@@ -77,7 +77,6 @@ func (a *agUI) enter(graph, parent string) (id string) {
 	return graph
 }
 
-// callWithID returns the open call with an id of the provider, or nil.
 func (a *agUI) callWithID(id string) *agCall {
 	own := a.of(id)
 	i := slices.IndexFunc(a.calls, func(c *agCall) bool { return c.id == own })
@@ -125,13 +124,11 @@ func (a *agUI) endSubagent(s *agSubagent, e *events.Event) {
 	a.send(end)
 }
 
-// waits reports whether a call of a subagent, or of one within it, waits for an answer.
 func (a *agUI) waits(id string) bool {
 	return slices.ContainsFunc(a.calls, func(c *agCall) bool { return c.owner == id && c.awaits != nil }) ||
 		slices.ContainsFunc(a.subagents, func(s *agSubagent) bool { return s.outer == id && a.waits(s.id) })
 }
 
-// interruptsOf returns the ids of the answers for which a subagent waits itself.
 func (a *agUI) interruptsOf(s *agSubagent) (ids []string) {
 	for _, c := range a.calls {
 		if c.owner == s.id && c.awaits != nil && !slices.Contains(ids, c.awaits.ID) {

@@ -67,7 +67,6 @@ func (a *aiSDK) Open(dst []byte, o Opening) []byte {
 	return append(dst, ": stream-open\n\n"...)
 }
 
-// Event appends the chunks of an event.
 func (a *aiSDK) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	if a.done || !isShown(r.Type) || !a.started && r.Type != events.RunStarted {
 		return dst
@@ -88,14 +87,12 @@ func (a *aiSDK) Live(dst []byte, _ uint64) []byte {
 	return a.take()
 }
 
-// Heartbeat appends a comment.
 func (a *aiSDK) Heartbeat(dst []byte) []byte { return append(dst, ": keep-alive\n\n"...) }
 
 // End appends nothing: the connection is cut off, and the client requests the whole
 // turn again.
 func (a *aiSDK) End(dst []byte, _ Ending) []byte { return dst }
 
-// Done reports whether the turn has ended.
 func (a *aiSDK) Done() bool { return a.done }
 
 func (a *aiSDK) sendText(s source, text string) {
@@ -163,7 +160,6 @@ func (a *aiSDK) endMessageStream(e *events.Event, pending bool) {
 	a.done = true
 }
 
-// aiRunData is the data of the part data-streamer-run.
 type aiRunData struct {
 	Run    string         `json:"run"`
 	Status events.Status  `json:"status"`

@@ -26,7 +26,6 @@ type aiToolMetadata struct {
 	Streamer callData `json:"streamer"`
 }
 
-// ended returns the metadata of a call that has ended.
 func (c *aiCall) ended(status events.Status, reason *events.Reason) *aiToolMetadata {
 	return &aiToolMetadata{c.data.ended(status, reason)}
 }
@@ -157,19 +156,16 @@ func (a *aiSDK) parent(e *events.Event) {
 	a.send(aiChunk{Type: "data-streamer-parent", ID: id, Data: parentData{id, a.of(e.ParentCall)}})
 }
 
-// respond appends the answer to the request of an approval, if there was one.
 func (a *aiSDK) respond(c *aiCall, approved bool) {
 	if c.approval != "" {
 		a.send(aiChunk{Type: "tool-approval-response", ApprovalID: c.approval, Approved: &approved})
 	}
 }
 
-// closeCall ends a call that is open when its run fails or is cancelled.
 func (a *aiSDK) closeCall(c *aiCall, reason *events.Reason) {
 	a.fail(c, closedText(reason), c.ended(events.Cancelled, reason))
 }
 
-// closeCut ends a call whose input is incomplete or invalid when its run completes.
 func (a *aiSDK) closeCut(c *aiCall) {
 	a.fail(c, cutText(&c.openCall), c.ended(events.Cancelled, &events.Reason{Code: argsIncomplete}))
 }

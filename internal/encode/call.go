@@ -8,7 +8,6 @@ import (
 	"streamer/internal/events"
 )
 
-// openCall is a call that has not ended.
 type openCall struct {
 	call, id, name string // its name in events, its id in the stream, the name of the tool
 	data           callData
@@ -33,7 +32,6 @@ func (c *openCall) is(call string) bool { return c.call == call }
 
 func (c *openCall) source() source { return source{call: c.call} }
 
-// findCall returns the call of a name in a list, or the zero value.
 func findCall[C interface{ is(call string) bool }](list []C, call string) (c C) {
 	if i := slices.IndexFunc(list, func(c C) bool { return c.is(call) }); i >= 0 {
 		return list[i]
@@ -57,7 +55,6 @@ type callData struct {
 	RunMS            *int64        `json:"runMs,omitempty"`
 }
 
-// ended returns the data of a call that has ended.
 func (d callData) ended(status events.Status, reason *events.Reason) callData {
 	d.Status = status
 	if reason != nil {
@@ -74,7 +71,6 @@ func callID(e *events.Event) string {
 	return e.UID
 }
 
-// callName returns the name of the tool.
 func callName(e *events.Event) string {
 	if e.ToolName == "" {
 		return "unknown"
@@ -89,7 +85,6 @@ const maxCallIDs = 10_000
 // the stream, where these are others. The zero value has none.
 type callIDs map[string]string
 
-// add adds a call that starts.
 func (m *callIDs) add(e *events.Event) {
 	delete(*m, e.ID)
 	if id := callID(e); id != e.ID && e.ID != "" {

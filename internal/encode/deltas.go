@@ -31,7 +31,6 @@ type textPart struct {
 	id   string // in the stream
 }
 
-// findPart returns the index of an open content part, or -1.
 func findPart(parts []textPart, s source) int {
 	return slices.IndexFunc(parts, func(p textPart) bool { return p.source == s })
 }

@@ -82,7 +82,6 @@ type lgMetadata struct {
 	Choice       int    `json:"choice,omitempty"`
 }
 
-// append appends the metadata as JSON.
 func (m *lgMetadata) append(dst []byte) []byte {
 	dst = events.AppendQuoted(append(dst, `{"thread_id":`...), m.ThreadID)
 	dst = appendMember(dst, "run_id", m.RunID)
@@ -105,7 +104,6 @@ func (l *langGraph) Open(dst []byte, o Opening) []byte {
 	}{o.Run, o.Session})
 }
 
-// Event appends the frames of an event.
 func (l *langGraph) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	if l.done || !isShown(r.Type) || !l.started && !precedesRun(r.Type) {
 		return dst
@@ -157,7 +155,6 @@ func (l *langGraph) Heartbeat(dst []byte) []byte { return append(dst, ": hb\n"..
 // End appends nothing: the connection is cut off, and the client resumes.
 func (l *langGraph) End(dst []byte, _ Ending) []byte { return dst }
 
-// Done reports whether the run has ended.
 func (l *langGraph) Done() bool { return l.done }
 
 // send appends a frame after the chunk that is held, unless the client has it.

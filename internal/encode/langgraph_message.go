@@ -208,7 +208,6 @@ func lgToolMessage(e *events.Event, parent string) lgChunk {
 	return m
 }
 
-// interruptID returns the id of a wait for a person.
 func interruptID(e *events.Event) string {
 	if e.InterruptID == "" {
 		return e.Call

@@ -14,7 +14,6 @@ import (
 // itself are named stream.… and have no id, so they never move a client's cursor.
 type native struct{}
 
-// Open appends the reconnection delay and the frame stream.open.
 func (native) Open(dst []byte, o Opening) []byte {
 	if o.RetryMS > 0 {
 		dst = append(dst, "retry: "...)
@@ -31,7 +30,6 @@ func (native) Open(dst []byte, o Opening) []byte {
 	}{o.Session, o.From, o.First, o.Last, o.Now, o.HeartbeatMS})
 }
 
-// Event appends the frame of an event.
 func (native) Event(dst []byte, e events.Record, _ *events.Event) []byte {
 	dst = append(dst, "id: "...)
 	dst = strconv.AppendUint(dst, e.Seq, 10)
@@ -41,7 +39,6 @@ func (native) Event(dst []byte, e events.Record, _ *events.Event) []byte {
 	return append(data(dst, e.Data), '\n')
 }
 
-// Live appends the frame stream.live.
 func (native) Live(dst []byte, last uint64) []byte {
 	return control(dst, "live", struct {
 		Last uint64 `json:"last"`
@@ -52,17 +49,14 @@ func (native) Live(dst []byte, last uint64) []byte {
 // some parsers read ": hb\n\n" as an event without data and repeat the last id.
 func (native) Heartbeat(dst []byte) []byte { return append(dst, ": hb\n"...) }
 
-// End appends the frame stream.end.
 func (native) End(dst []byte, reason Ending) []byte {
 	return control(dst, "end", struct {
 		Reason Ending `json:"reason"`
 	}{reason})
 }
 
-// Done returns false: a stream has all runs of its session.
 func (native) Done() bool { return false }
 
-// control appends a frame about the stream itself.
 func control(dst []byte, name string, body any) []byte {
 	dst = append(dst, "event: stream."...)
 	dst = append(dst, name...)

@@ -16,7 +16,6 @@ func OfSessions() *Protocol { return &ofSessions }
 
 var ofSessions = Protocol{Name: "native", open: func() Encoder { return sessions{} }}
 
-// Event appends the frame of an event.
 func (s sessions) Event(dst []byte, e events.Record, _ *events.Event) []byte {
 	if e.Type != events.Synthetic {
 		return s.native.Event(dst, e, nil)

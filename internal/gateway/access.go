@@ -95,7 +95,6 @@ func (a access) checkOrigin(w http.ResponseWriter, r *http.Request, origin strin
 	return nil
 }
 
-// hostAllowed reports whether a Host is a name or an address of the gateway.
 func (a access) hostAllowed(host string) bool {
 	name := hostName(host)
 	if a.hosts[name] || strings.HasSuffix(name, ".localhost") {

@@ -120,7 +120,6 @@ func (g *Gateway) reuse(c net.Conn) bool {
 
 type oneConn struct{ conn net.Conn }
 
-// Accept returns the connection, once.
 func (l *oneConn) Accept() (net.Conn, error) {
 	c := l.conn
 	if l.conn = nil; c == nil {

@@ -23,7 +23,6 @@ const (
 	maxTypes = 32
 )
 
-// events streams the events of a session in the protocol that the request names.
 func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	p, err := encode.Find(query.Get("protocol"))

@@ -14,7 +14,6 @@ import (
 // foreignAPI is the gateway, as the packages of foreign protocols use it.
 type foreignAPI struct{ g *Gateway }
 
-// Turn streams the last turn of the session in the path in a protocol.
 func (f foreignAPI) Turn(w http.ResponseWriter, r *http.Request, protocol string, client *encode.Client) error {
 	p, err := encode.Find(protocol)
 	if err != nil {
@@ -23,7 +22,6 @@ func (f foreignAPI) Turn(w http.ResponseWriter, r *http.Request, protocol string
 	return f.g.serveTurn(w, r, p, client)
 }
 
-// Runs returns the session in the path and its runs, in order.
 func (f foreignAPI) Runs(r *http.Request) (session string, runs []turns.Run, err error) {
 	session, token, err := sessionOf(r)
 	if err != nil {
@@ -37,7 +35,6 @@ func (f foreignAPI) Runs(r *http.Request) (session string, runs []turns.Run, err
 	return session, runs, nil
 }
 
-// Cursor returns the sequence of the last event that the client has, 0 for none.
 func (foreignAPI) Cursor(r *http.Request) (uint64, error) { return parseCursor(r) }
 
 // Stream streams the session in the path in a protocol, from the event after open.From
@@ -59,7 +56,6 @@ func (f foreignAPI) Stream(w http.ResponseWriter, r *http.Request, protocol stri
 	return f.g.serveStream(w, r, request{proto: p, token: token, open: open, header: header})
 }
 
-// checkCursor refuses a cursor that is not in the log.
 func (f foreignAPI) checkCursor(ctx context.Context, since uint64) error {
 	if since == 0 {
 		return nil
@@ -76,7 +72,6 @@ func (f foreignAPI) checkCursor(ctx context.Context, since uint64) error {
 	return nil
 }
 
-// Interrupt stores an interrupt of the session in the path.
 func (f foreignAPI) Interrupt(w http.ResponseWriter, r *http.Request, body []byte) error {
 	session, token, err := sessionOf(r)
 	if err != nil {

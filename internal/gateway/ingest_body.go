@@ -30,7 +30,6 @@ func newSlowBody(ctx context.Context, body io.Reader, rc *http.ResponseControlle
 	return a
 }
 
-// Read reads bytes of the body.
 func (a *slowBody) Read(b []byte) (n int, err error) {
 	if a.err != nil {
 		return 0, a.err
@@ -58,7 +57,6 @@ func newValues(body io.Reader, limit int) *values {
 	return v
 }
 
-// Next returns the next value. The error is io.EOF after the last one.
 func (v *values) Next() (inputs.Piece, error) {
 	v.n++
 	v.limit.left = v.limit.max
@@ -73,7 +71,6 @@ func (v *values) Next() (inputs.Piece, error) {
 	return inputs.Piece{Data: value, Line: v.n}, err
 }
 
-// Binary returns false.
 func (v *values) Binary() bool { return false }
 
 // limitedReader reads at most left bytes of a body.
@@ -83,7 +80,6 @@ type limitedReader struct {
 	left int
 }
 
-// Read reads bytes of the body.
 func (b *limitedReader) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, &inputs.LengthError{Limit: b.max}

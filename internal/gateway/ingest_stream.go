@@ -48,7 +48,6 @@ type ingestion struct {
 	faults  events.Rejections
 }
 
-// ingestStream stores the body of a request as it arrives and answers at its end.
 func (g *Gateway) ingestStream(w http.ResponseWriter, r *http.Request, in *ingestion) error {
 	leave, err := g.admit(w, r)
 	if err != nil {
@@ -135,7 +134,6 @@ func (in *ingestion) store(ctx context.Context, p inputs.Piece, n int) error {
 	return nil
 }
 
-// check returns the fault of an input that is not stored, nil if it is to be stored.
 func (in *ingestion) check(p inputs.Piece) *events.Event {
 	if in.kind == inputs.Delta {
 		if in.trial == nil {
@@ -156,7 +154,6 @@ func (in *ingestion) check(p inputs.Piece) *events.Event {
 // errIncomplete ends a body of which the client did not send the end.
 var errIncomplete = respond.Refuse(http.StatusBadRequest, "the body is incomplete; what follows its last complete input is not stored")
 
-// bodyError returns the error for a body that cannot be read to its end.
 func (in *ingestion) bodyError(ctx context.Context, err error) error {
 	_, refused := errors.AsType[*respond.Refusal](err)
 	_, long := errors.AsType[*inputs.LengthError](err)

@@ -91,7 +91,6 @@ func parseProxies(list []string) (proxies, error) {
 	return p, nil
 }
 
-// trusts reports whether an address is a proxy's.
 func (p proxies) trusts(a netip.Addr) bool {
 	for _, network := range p {
 		if network.Contains(a) {
@@ -167,13 +166,11 @@ func (l limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// limitedConn is a connection that counts until it is closed.
 type limitedConn struct {
 	net.Conn
 	leave func()
 }
 
-// Close closes the connection.
 func (c *limitedConn) Close() error {
 	c.leave()
 	return c.Conn.Close()

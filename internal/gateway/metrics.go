@@ -106,7 +106,6 @@ type families func() []Metric
 // has is known only when they are collected.
 func (families) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector.
 func (f families) Collect(ch chan<- prometheus.Metric) {
 	for _, m := range f() {
 		kind := prometheus.GaugeValue

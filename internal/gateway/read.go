@@ -58,7 +58,6 @@ func (g *Gateway) sessions(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// event returns one event as it is stored.
 func (g *Gateway) event(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
@@ -126,7 +125,6 @@ func (g *Gateway) description(contentType string, text []byte) handler {
 	}
 }
 
-// namedEvent returns the event that a request names.
 func (g *Gateway) namedEvent(ctx context.Context, r *http.Request) (events.Record, error) {
 	_, token, err := sessionOf(r)
 	if err != nil {

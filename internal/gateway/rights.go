@@ -66,7 +66,6 @@ func permitted(path, methods string, h handler) handler {
 	}
 }
 
-// permitPatterns refuses patterns of sessions that the client may not all watch.
 func permitPatterns(r *http.Request, patterns []string) error {
 	for _, p := range patterns {
 		if !identity(r).MayPattern(auth.Watch, p) {
@@ -108,7 +107,6 @@ func withIdentity(r *http.Request, id *auth.Identity) (*http.Request, context.Ca
 	return r.WithContext(ctx), cancel
 }
 
-// identity returns the client that sent a request.
 func identity(r *http.Request) *auth.Identity {
 	if id, ok := r.Context().Value(identityKey{}).(*auth.Identity); ok {
 		return id
@@ -116,7 +114,6 @@ func identity(r *http.Request) *auth.Identity {
 	return &auth.Identity{} // nothing is permitted
 }
 
-// permitOne refuses an action on a session that the client has no right to.
 func permitOne(r *http.Request, a auth.Action, session string) error {
 	if identity(r).May(a, session) {
 		return nil
@@ -124,7 +121,6 @@ func permitOne(r *http.Request, a auth.Action, session string) error {
 	return respond.Refuse(http.StatusForbidden, fmt.Sprintf("the token does not permit to %s session %.100q", verb(a), session))
 }
 
-// verb returns an action as part of a sentence.
 func verb(a auth.Action) string {
 	if a == auth.Publish {
 		return "publish to"

@@ -292,7 +292,6 @@ func (s *stream) write(frames []byte) error {
 	return s.writeWith(func(deadline time.Time) error { return s.body.write(frames, deadline) })
 }
 
-// writeWith is write with the function that writes.
 func (s *stream) writeWith(write func(deadline time.Time) error) error {
 	if s.err != nil {
 		return s.err

@@ -57,7 +57,6 @@ func (s *streams) count() int {
 	return len(s.open)
 }
 
-// draining reports whether the server is shutting down.
 func (s *streams) draining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,6 @@ import (
 	"streamer/internal/gateway/turns"
 )
 
-// turn returns the handler that streams the last turn of a session in a protocol.
 func (g *Gateway) turn(protocol string) handler {
 	return func(w http.ResponseWriter, r *http.Request) error { return foreignAPI{g}.Turn(w, r, protocol, nil) }
 }

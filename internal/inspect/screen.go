@@ -18,7 +18,6 @@ type screen struct {
 	lines int // that are drawn
 }
 
-// clear removes the lines, so that output can follow.
 func (s *screen) clear() {
 	if s.lines > 0 {
 		fmt.Fprintf(s.out.W, "\x1b[%dA\r\x1b[J", s.lines)

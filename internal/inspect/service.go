@@ -141,7 +141,6 @@ type callsAnswer struct {
 	More  bool    `json:"more"` // earlier calls of the session are left out
 }
 
-// calls returns the newest calls of a session, in the order of their starts.
 func (q queries) calls(ctx context.Context, req query, _ int) (any, error) {
 	if _, err := req.token(); err != nil {
 		return nil, err
@@ -171,7 +170,6 @@ const (
 
 var errEnough = errors.New("enough events")
 
-// events returns the events of a session after a sequence, as many as fit.
 func (q queries) events(ctx context.Context, req query, limit int) (any, error) {
 	token, err := req.token()
 	if err != nil {

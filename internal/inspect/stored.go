@@ -104,7 +104,6 @@ func WriteCalls(ctx context.Context, b *client.Broker, o Output, session string,
 	return writeTable(o.W, o.Paint, rows)
 }
 
-// callsOf returns the calls of a session, in the order of their starts.
 func callsOf(ctx context.Context, b *client.Broker, session string) ([]*Call, error) {
 	var calls Calls
 	err := each(ctx, b, session, func(_ *events.Record, e *events.Event) error {

@@ -91,20 +91,17 @@ type owner struct {
 	others  map[string]lastBeat
 }
 
-// lastBeat is what was seen of another member's heartbeats.
 type lastBeat struct {
 	last    uint64 // heartbeat
 	at      time.Time
 	stopped bool
 }
 
-// carried is a partition that runs.
 type carried struct {
 	stop context.CancelFunc
 	done chan struct{}
 }
 
-// beat writes the member's heartbeats until ctx ends.
 func (o *owner) beat(ctx context.Context) {
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
@@ -226,7 +223,6 @@ func (o *owner) carry(ctx context.Context, p int) {
 	}()
 }
 
-// leave removes the member from the members.
 func (o *owner) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), beatBudget)
 	defer cancel()

@@ -7,7 +7,6 @@ import "net"
 // listens meanwhile, so clients are refused.
 type reservation []*net.TCPConn // both ends of the connection, or none
 
-// reserve closes a TCP listener and keeps its port.
 func reserve(l net.Listener) (reservation, error) {
 	defer l.Close()
 	near, err := net.Dial("tcp", l.Addr().String())

@@ -66,13 +66,10 @@ func (l *serverLog) last() string {
 	return l.text
 }
 
-// Warnf reports a warning.
 func (l *serverLog) Warnf(format string, v ...any) { l.pass(format, v); l.watch(format, v) }
 
-// Errorf reports an error.
 func (l *serverLog) Errorf(format string, v ...any) { l.pass(format, v); l.watch(format, v) }
 
-// Fatalf reports an error that ends the server.
 func (l *serverLog) Fatalf(format string, v ...any) { l.pass(format, v) }
 func (l *serverLog) Noticef(string, ...any)         {}
 func (l *serverLog) Debugf(string, ...any)          {}

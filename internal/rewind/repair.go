@@ -50,7 +50,6 @@ func Pad(ctx context.Context, log Padder, need uint64) error {
 	return nil
 }
 
-// outcome waits for the outcome of a publish.
 func outcome(ctx context.Context, acks <-chan broker.Ack) (broker.Ack, error) {
 	select {
 	case a := <-acks:
@@ -231,7 +230,6 @@ func (m *move) take(in *inputs.Input) *broker.Pub {
 	return &broker.Pub{Subject: in.Subject, Header: header, Data: in.Data, Key: in.Token, RefuseFull: true}
 }
 
-// publish appends inputs of different sessions.
 func (m *move) publish(ctx context.Context, pubs []*broker.Pub) error {
 	acks := make(chan broker.Ack, len(pubs))
 	for _, p := range pubs {

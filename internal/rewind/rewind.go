@@ -49,7 +49,6 @@ func EventEvidence(s *events.Record) Evidence {
 	return e
 }
 
-// when returns the latest time at which the input can have been stored.
 func (e *Evidence) when() time.Time {
 	if e.At.IsZero() {
 		return e.Until

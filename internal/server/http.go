@@ -15,7 +15,6 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// exposed reports whether other machines can connect.
 func (c *Config) exposed() (bool, error) {
 	host, _, err := net.SplitHostPort(c.HTTPListen)
 	if err != nil {

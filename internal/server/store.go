@@ -28,17 +28,14 @@ func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgI
 	}
 }
 
-// Tail reads the events of a session.
 func (s store) Tail(ctx context.Context, token string, after uint64, fn func(events.Record, bool) error, flush func() error) error {
 	return s.Follow(ctx, token, after, fn, flush)
 }
 
-// TailMany reads the events of several sessions.
 func (s store) TailMany(ctx context.Context, tokens []string, match func(token string) bool, after uint64, fn func(events.Record, bool) error, flush func() error) error {
 	return s.Broker.TailMany(ctx, eventlog.Selection{Tokens: tokens, Match: match}, after, fn, flush)
 }
 
-// Track reads what becomes of inputs of a session.
 func (s store) Track(ctx context.Context, token string) (gateway.Tracking, error) {
 	return s.Broker.Track(ctx, token)
 }

@@ -80,7 +80,6 @@ func Load(data []byte) (*session.State, error) {
 	return session.Load(content)
 }
 
-// open checks and decompresses the stored form.
 func open(data []byte) ([]byte, error) {
 	wrong := func(at int, format string, args ...any) ([]byte, error) {
 		return nil, &Error{Offset: at, Msg: fmt.Sprintf(format, args...)}

@@ -117,7 +117,6 @@ func (c *Calls) ended(e *worker.Stored) {
 	}
 }
 
-// waits keeps the time since which a call waits for a person.
 func (c *Calls) waits(e *worker.Stored) {
 	c.waiting.update(e, func(_ time.Time, known bool) (time.Time, bool) {
 		return gjson.GetBytes(e.Body, "timestamp").Time(), !known
@@ -146,7 +145,6 @@ func (c *Calls) tool(name string) string {
 	return name
 }
 
-// argsSize returns the size in bytes of the args of a tool_call_args_complete.
 func argsSize(body []byte) float64 {
 	f := gjson.GetManyBytes(body, "args_text", "args_ref.size")
 	if f[1].Exists() {

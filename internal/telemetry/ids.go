@@ -20,13 +20,11 @@ func withRun(ctx context.Context, session, run string) context.Context {
 	return context.WithValue(ctx, runKey{}, trace.TraceID(sum[:len(trace.TraceID{})]))
 }
 
-// NewIDs returns the ids of a root span.
 func (g runIDs) NewIDs(ctx context.Context) (id trace.TraceID, span trace.SpanID) {
 	id, _ = ctx.Value(runKey{}).(trace.TraceID)
 	return id, g.NewSpanID(ctx, id)
 }
 
-// NewSpanID returns a random id.
 func (runIDs) NewSpanID(context.Context, trace.TraceID) (id trace.SpanID) {
 	_, _ = crand.Read(id[:]) // never fails
 	return id

@@ -87,7 +87,6 @@ func (s *Spans) begin(e *worker.Stored) {
 	s.open.update(e, func(openCall, bool) (openCall, bool) { return openCall{trace: e.Trace}, len(e.Trace) > 0 })
 }
 
-// complete keeps the args of a call if spans have them.
 func (s *Spans) complete(e *worker.Stored) {
 	if s.content {
 		s.open.update(e, func(c openCall, _ bool) (openCall, bool) {
@@ -108,7 +107,6 @@ func contentOf(body []byte, field, preview string) string {
 	return strings.ToValidUTF8(strings.Clone(text[:min(len(text), maxContent)]), "")
 }
 
-// wait keeps the time since which a call waits for a person.
 func (s *Spans) wait(e *worker.Stored) {
 	s.open.update(e, func(c openCall, known bool) (openCall, bool) {
 		first := known && c.waiting.IsZero()

@@ -71,7 +71,6 @@ func packZip(w io.Writer, files []file, at time.Time) error {
 // checksums is the name of the file that `sha256sum --check` reads.
 const checksums = "SHA256SUMS"
 
-// writeChecksums writes the checksums of files in dir.
 func writeChecksums(dir string, files []string) error {
 	return writeFile(filepath.Join(dir, checksums), func(w io.Writer) error {
 		for _, name := range slices.Sorted(slices.Values(files)) {

@@ -86,7 +86,6 @@ func moduleDirs(ctx context.Context, s *source) (map[string]string, error) {
 	return dirs, nil
 }
 
-// texts returns the texts of all licences.
 func (b *bill) texts() []byte {
 	var out bytes.Buffer
 	out.WriteString("Modules in this program, and their licences.\n")

@@ -86,7 +86,6 @@ func output(ctx context.Context, dir, name string, args ...string) (string, erro
 	return outputWith(ctx, dir, nil, name, args...)
 }
 
-// outputWith is output with more variables of the environment.
 func outputWith(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var errs bytes.Buffer
@@ -98,7 +97,6 @@ func outputWith(ctx context.Context, dir string, env []string, name string, args
 	return strings.TrimSpace(string(out)), nil
 }
 
-// writeFile writes a file with fn.
 func writeFile(name string, fn func(w io.Writer) error) error {
 	f, err := os.Create(name)
 	if err != nil {

@@ -57,7 +57,6 @@ func licencesOf(dir string) (ids []string, text string, err error) {
 	return ids, all.String(), err
 }
 
-// recognise returns the ids of the licences in a text.
 func recognise(text string) (ids []string, err error) {
 	flat := strings.Join(strings.Fields(strings.ToLower(text)), " ")
 	flat = strings.NewReplacer("“", `"`, "”", `"`, "``", `"`, "''", `"`).Replace(flat)

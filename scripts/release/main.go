@@ -38,7 +38,6 @@ func main() {
 	}
 }
 
-// release is the work of the program.
 type release struct {
 	output, commit string
 	platforms      []string // GOOS/GOARCH
@@ -46,7 +45,6 @@ type release struct {
 	log            io.Writer
 }
 
-// run builds the files.
 func (r *release) run(ctx context.Context) error {
 	if found, err := os.ReadDir(r.output); err == nil && len(found) > 0 {
 		return fmt.Errorf("--output %s is not empty: remove it, or take another directory", r.output)

@@ -228,7 +228,6 @@ func (l *Log) read(ctx context.Context, r broker.Reading, after uint64, fn func(
 	return l.history(ctx, r, after, fn)
 }
 
-// history calls fn with the messages of a reading after sequence after.
 func (l *Log) history(ctx context.Context, r broker.Reading, after uint64, fn func(Entry) error) error {
 	return l.b.ReadToEnd(ctx, r, after+1, broker.Each(func(m broker.Message) error { return fn(entryOf(&m)) }))
 }

@@ -70,7 +70,6 @@ func (l *Log) tail(ctx context.Context, t *tail) error {
 	return t.follow(ctx, w)
 }
 
-// history reads the stored events: those that other tails read now, too, and the rest.
 func (t *tail) history(ctx context.Context) error {
 	if t.token != "" {
 		entries, leave := t.l.enter(ctx, t.token, t.last)

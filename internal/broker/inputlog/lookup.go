@@ -161,7 +161,6 @@ func (l *Log) AllInputs(ctx context.Context, from uint64, deliver func(batch []i
 	})
 }
 
-// present checks that the log still has the inputs from next on.
 func (l *Log) present(ctx context.Context, next uint64) error {
 	bounds, err := l.b.Bounds(ctx, broker.StreamInputs)
 	switch {

@@ -36,7 +36,6 @@ func Handler(g Gateway) func(http.ResponseWriter, *http.Request) error {
 	}
 }
 
-// readRunInput reads the RunAgentInput of a client.
 func readRunInput(w http.ResponseWriter, r *http.Request) (*encode.Client, error) {
 	body, err := respond.ReadBody(w, r, MaxHistory)
 	if err != nil {

@@ -50,10 +50,8 @@ func Routes(g Gateway, add func(path, methods string, h func(http.ResponseWriter
 	add(thread+"/stream/events", "POST", s.events)
 }
 
-// server has the handlers.
 type server struct{ Gateway }
 
-// runNamed returns the run that a request names: the last run with its id.
 func (s server) runNamed(r *http.Request) (session string, run turns.Run, err error) {
 	session, runs, err := s.Runs(r)
 	if err != nil {
@@ -117,7 +115,6 @@ func readFilter(w http.ResponseWriter, r *http.Request) (f encode.Filter, since 
 	return encode.Filter{Channels: in.Channels, Namespaces: in.Namespaces, Depth: in.Depth}, in.Since, nil
 }
 
-// cancel stores an interrupt of the run.
 func (s server) cancel(w http.ResponseWriter, r *http.Request) error {
 	switch action := r.URL.Query().Get("action"); action {
 	case "", "interrupt":
@@ -135,7 +132,6 @@ func (s server) cancel(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// limitOf returns the limit of a list.
 func limitOf(r *http.Request, limit int) (int, error) {
 	s := r.URL.Query().Get("limit")
 	if s == "" {

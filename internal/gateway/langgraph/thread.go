@@ -9,7 +9,6 @@ import (
 	"streamer/internal/gateway/turns"
 )
 
-// runRow is a run as clients of LangGraph read it.
 type runRow struct {
 	RunID       string         `json:"run_id"`
 	ThreadID    string         `json:"thread_id"`
@@ -25,7 +24,6 @@ func rowOf(session string, r *turns.Run) runRow {
 	return runRow{r.ID, session, "streamer", r.Started, r.Ended, runStatus(r), map[string]any{}, "reject"}
 }
 
-// runs returns the runs of a session, newest first.
 func (s server) runs(w http.ResponseWriter, r *http.Request) error {
 	limit, err := limitOf(r, 10)
 	if err != nil {
@@ -113,7 +111,6 @@ func (s server) history(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// stateRow is a state as clients of LangGraph read it.
 type stateRow struct {
 	Values           map[string]any    `json:"values"`
 	Next             []string          `json:"next"`
@@ -135,7 +132,6 @@ func stateOf(session string, runs []turns.Run) stateRow {
 	return s
 }
 
-// runStatus returns the status of a run in the terms of LangGraph.
 func runStatus(r *turns.Run) string {
 	switch {
 	case r.End == 0:

@@ -139,13 +139,11 @@ func Runs(ctx context.Context, log Log, token string) ([]Run, error) {
 	return runs, nil
 }
 
-// event is an event with its sequence.
 type event struct {
 	events.Event
 	seq uint64
 }
 
-// eventsOf returns the events of one type of a session after a sequence, in order.
 func eventsOf(ctx context.Context, log Log, token string, typ events.Type, after uint64) (list []event, err error) {
 	err = log.EventsOf(ctx, token, typ, after, func(r events.Record) error {
 		e, err := parse(r)
