@@ -10,8 +10,7 @@ import (
 	"streamer/internal/events"
 )
 
-// maxNamespaces is the maximum number of namespaces of a run that are shown as
-// subgraphs.
+// maxNamespaces is the maximum number of subgraphs of a run that are shown.
 const maxNamespaces = 1000
 
 // agentProtocol encodes a session as the thread stream of the agent streaming
@@ -129,12 +128,6 @@ func (a *agentProtocol) Live(dst []byte, _ uint64) []byte {
 	a.sendTerminal()
 	return a.take()
 }
-
-// Heartbeat appends a comment without the empty line that would end a frame.
-func (a *agentProtocol) Heartbeat(dst []byte) []byte { return append(dst, ": hb\n"...) }
-
-// End appends nothing: the client reconnects.
-func (a *agentProtocol) End(dst []byte, _ Ending) []byte { return dst }
 
 // Done returns false: a stream has all runs of its session.
 func (a *agentProtocol) Done() bool { return false }

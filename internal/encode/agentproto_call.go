@@ -30,11 +30,7 @@ func (a *agentProtocol) blocked(c *apCall) *apMessage {
 	if c == nil || c.block.ended {
 		return nil
 	}
-	i := slices.IndexFunc(a.messages, func(m *apMessage) bool { return m.lgMessage == c.of })
-	if i < 0 {
-		return nil
-	}
-	return a.messages[i]
+	return a.open(c.of)
 }
 
 // addArgs adds args to the block of a call. Args of a length that is not held, and args
@@ -63,11 +59,7 @@ func (a *agentProtocol) completeArgs(e *events.Event) {
 	}
 	last := &apContent{Type: "tool_call", ID: c.id, Name: c.name}
 	if e.ArgsValid != nil && !*e.ArgsValid {
-		text := ""
-		if e.ArgsText != nil {
-			text = beginning(*e.ArgsText)
-		}
-		last.Type, last.Args, last.Error = "invalid_tool_call", events.Quote(text), e.ArgsError
+		last.Type, last.Args, last.Error = "invalid_tool_call", events.Quote(beginning(argsText(e))), e.ArgsError
 	} else {
 		last.Args, c.complete = lgObject(e), true
 	}

@@ -104,11 +104,7 @@ func (a *agentProtocol) message(e *events.Event) *apMessage {
 }
 
 func (a *agentProtocol) open(l *lgMessage) *apMessage {
-	i := slices.IndexFunc(a.messages, func(m *apMessage) bool { return m.lgMessage == l })
-	if i < 0 {
-		return nil
-	}
-	return a.messages[i]
+	return find(a.messages, func(m *apMessage) bool { return m.lgMessage == l })
 }
 
 // human adds text to a human message. Nothing states where it ends: it does before the
@@ -228,16 +224,7 @@ func (a *agentProtocol) startBlock(m *apMessage, b *apBlock) {
 		return
 	}
 	b.started = true
-	empty := ""
-	c := &apContent{Type: b.kind}
-	switch b.kind {
-	case "text":
-		c.Text = &empty
-	case "reasoning":
-		c.Reasoning = &empty
-	default:
-		c = &apContent{Type: "tool_call_chunk", ID: b.call.id, Name: b.call.name, Args: events.Quote("")}
-	}
+	c := b.content("")
 	a.about(m, b.name+".start", apData{Event: "content-block-start", Index: new(m.index), Content: c})
 }
 
@@ -286,8 +273,16 @@ func (b *apBlock) deltaKind() (kind, member string) {
 	return "tool-call-delta", "args"
 }
 
-// deltaID returns the id of the frame after which the client has the text so far.
-func (b *apBlock) deltaID() string { return b.name + "@" + strconv.Itoa(len(b.text)) }
+// content returns the content of a block with a text; of a call, with args so far.
+func (b *apBlock) content(text string) *apContent {
+	switch b.kind {
+	case "text":
+		return &apContent{Type: b.kind, Text: &text}
+	case "reasoning":
+		return &apContent{Type: b.kind, Reasoning: &text}
+	}
+	return &apContent{Type: "tool_call_chunk", ID: b.call.id, Name: b.call.name, Args: events.Quote(text)}
+}
 
 // sendSnapshot appends the args so far of the call that is the first block: one frame
 // for all of the history, which replaces what the client has of them.
@@ -300,20 +295,13 @@ func (a *agentProtocol) sendSnapshot(m *apMessage) {
 		return
 	}
 	b.written = len(b.text)
-	fields := &apContent{Type: "tool_call_chunk", ID: b.call.id, Name: b.call.name, Args: events.Quote(string(b.text))}
-	a.about(m, b.deltaID(), apData{Event: "content-block-delta", Index: new(m.index), Delta: &apDelta{Type: "block-delta", Fields: fields}})
+	a.about(m, b.name+"@"+strconv.Itoa(len(b.text)), apData{Event: "content-block-delta", Index: new(m.index), Delta: &apDelta{Type: "block-delta", Fields: b.content(string(b.text))}})
 }
 
 func (a *agentProtocol) finishBlock(m *apMessage, b *apBlock) {
 	c := b.last
 	if c == nil {
-		text := string(b.text)
-		c = &apContent{Type: b.kind}
-		if b.kind == "reasoning" {
-			c.Reasoning = &text
-		} else {
-			c.Text = &text
-		}
+		c = b.content(string(b.text))
 	}
 	a.about(m, b.name+".finish", apData{Event: "content-block-finish", Index: new(m.index), Content: c})
 	m.blocks = m.blocks[1:]

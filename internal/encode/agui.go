@@ -64,8 +64,7 @@ type agEvent struct {
 	ParentToolCallID    string `json:"parentToolCallId,omitempty"`
 }
 
-// agMetadata is what the client keeps with a call or a message besides the fields of
-// the protocol.
+// agMetadata is what the client keeps besides the fields of the protocol.
 type agMetadata struct {
 	Streamer any `json:"streamer"`
 }

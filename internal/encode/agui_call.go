@@ -62,10 +62,7 @@ func (a *agUI) completeArgs(e *events.Event) {
 		return
 	}
 	a.deltas.take(c.source()) // the text has them
-	text := ""
-	if e.ArgsText != nil {
-		text = *e.ArgsText
-	}
+	text := argsText(e)
 	c.invalid = e.ArgsValid != nil && !*e.ArgsValid
 	object := strings.HasPrefix(text, "{")
 	switch {
@@ -112,14 +109,6 @@ func (a *agUI) result(e *events.Event) {
 	data := c.data.ended(e.Status, e.Reason)
 	data.DurationMS, data.RunMS = e.DurationMS, e.RunMS
 	a.end(c, contentOf(e), data)
-}
-
-func (a *agUI) closeCall(c *agCall, reason *events.Reason) {
-	a.end(c, closedText(reason), c.data.ended(events.Cancelled, reason))
-}
-
-func (a *agUI) closeCut(c *agCall) {
-	a.end(c, cutText(&c.openCall), c.data.ended(events.Cancelled, &events.Reason{Code: argsIncomplete}))
 }
 
 func (a *agUI) end(c *agCall, content string, data callData) {

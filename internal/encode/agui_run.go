@@ -66,17 +66,12 @@ func (a *agUI) startRun(e *events.Event) {
 }
 
 // endRun ends what the run has left open, and the run of the client if this is the
-// last of the turn. Whole calls of a run that completed or was interrupted stay open:
-// a client or a person answers them.
+// last of the turn.
 func (a *agUI) endRun(e *events.Event) {
 	a.endMessages()
-	failed := e.Status != events.Completed && e.Status != events.Interrupted
 	for _, c := range slices.Clone(a.calls) {
-		switch {
-		case failed:
-			a.closeCall(c, e.Reason)
-		case !c.ended || c.invalid:
-			a.closeCut(c)
+		if text, data, ends := c.endWith(e, c.ended && !c.invalid); ends {
+			a.end(c, text, data)
 		}
 	}
 	if isLast(e, a.last) {

@@ -79,11 +79,7 @@ func (a *agUI) enter(graph, parent string) (id string) {
 
 func (a *agUI) callWithID(id string) *agCall {
 	own := a.of(id)
-	i := slices.IndexFunc(a.calls, func(c *agCall) bool { return c.id == own })
-	if i < 0 {
-		return nil
-	}
-	return a.calls[i]
+	return find(a.calls, func(c *agCall) bool { return c.id == own })
 }
 
 // parent appends the call that caused a call, where it is known late. The subagent that

@@ -17,7 +17,6 @@ type agMessage struct {
 	hidden bool // it is written for the model only
 }
 
-// agTextData is in the metadata of a message.
 type agTextData struct {
 	MessageID    string          `json:"messageId,omitempty"` // its name in events
 	Namespace    string          `json:"namespace,omitempty"`
@@ -107,7 +106,6 @@ func (a *agUI) content(e *events.Event) {
 	a.deltas.add(s, e.Content)
 }
 
-// startPart begins a content part. Reasoning is a message of its own.
 func (a *agUI) startPart(m *agMessage, p textPart) {
 	if p.kind == "text" {
 		a.begin(m)
@@ -146,4 +144,61 @@ func (a *agUI) endPartOf(p textPart) {
 		a.send(agEvent{Type: "REASONING_END", MessageID: p.id})
 	}
 	a.parts = slices.DeleteFunc(a.parts, func(o textPart) bool { return o.source == p.source })
+}
+
+// agHuman is a message of a user. It is held until it is whole, because the client may
+// have it already. Nothing states where it ends: it does before the next event in its
+// graph.
+type agHuman struct {
+	place events.Place
+	id    string // of the message in the client
+	text  string // that is not sent yet
+	open  bool   // TEXT_MESSAGE_START was sent
+}
+
+func (a *agUI) human(e *events.Event) {
+	a.startRun(e)
+	h := a.question
+	if h == nil || h.place != placeOf(e) || e.Offset.Bytes() <= 0 {
+		a.endHuman()
+		h = &agHuman{place: placeOf(e), id: messageID(e.EventID)}
+		a.question = h
+	}
+	if h.text += e.Content; h.open || len(h.text) > maxHeld {
+		a.sendHuman(h)
+	}
+}
+
+func (a *agUI) sendHuman(h *agHuman) {
+	if h.text == "" {
+		return
+	}
+	if !h.open {
+		h.open = true
+		data := agTextData{MessageID: h.place.MessageID, Namespace: h.place.Namespace}
+		a.send(agEvent{
+			Type: "TEXT_MESSAGE_START", MessageID: h.id, Role: "user",
+			SubagentRunID: a.tag(h.id, h.place.Namespace), Metadata: &agMetadata{data},
+		})
+	}
+	a.sendDelta("TEXT_MESSAGE_CONTENT", "messageId", h.id, h.text)
+	h.text = ""
+}
+
+// endHuman ends the message of a user that is open, or appends it as a whole unless
+// the client has it.
+func (a *agUI) endHuman() {
+	h := a.question
+	a.question = nil
+	if h == nil || !h.open && a.known.has(h.place.MessageID, h.text) {
+		return
+	}
+	a.sendHuman(h)
+	if h.open {
+		a.send(agEvent{Type: "TEXT_MESSAGE_END", MessageID: h.id})
+	}
+}
+
+func (a *agUI) endsHuman(e *events.Event) bool {
+	return a.question != nil && e.Type != events.HumanMessage && (e.Type == events.RunFinished || graphOf(a.question.place.Namespace) == graphOf(namespaceOf(e)))
 }

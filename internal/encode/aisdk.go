@@ -8,8 +8,7 @@ import (
 	"streamer/internal/events"
 )
 
-// aiHeader has the headers that the server side of the SDK sends besides those of
-// every event stream.
+// aiHeader has the headers of the SDK besides those of every event stream.
 var aiHeader = [][2]string{{"Connection", "keep-alive"}, {"X-Vercel-Ai-Ui-Message-Stream", "v1"}}
 
 // aiSDK encodes a turn as one message of the Vercel AI SDK (package ai, UI message
@@ -89,10 +88,6 @@ func (a *aiSDK) Live(dst []byte, _ uint64) []byte {
 
 func (a *aiSDK) Heartbeat(dst []byte) []byte { return append(dst, ": keep-alive\n\n"...) }
 
-// End appends nothing: the connection is cut off, and the client requests the whole
-// turn again.
-func (a *aiSDK) End(dst []byte, _ Ending) []byte { return dst }
-
 func (a *aiSDK) Done() bool { return a.done }
 
 func (a *aiSDK) sendText(s source, text string) {
@@ -115,33 +110,24 @@ func (a *aiSDK) startRun(e *events.Event) {
 }
 
 // endRun ends what the run has left open, and the message if the run is the last of
-// the turn. Whole calls of a run that completed or was interrupted stay open: a
-// client or a person answers them.
+// the turn.
 func (a *aiSDK) endRun(e *events.Event) {
 	a.endParts()
-	failed := e.Status != events.Completed && e.Status != events.Interrupted
-	pending := 0
 	for _, c := range slices.Clone(a.calls) {
-		switch {
-		case failed:
-			a.closeCall(c, e.Reason)
-		case c.inputOpen():
-			a.closeCut(c)
-		default:
-			pending++
+		if text, data, ends := c.endWith(e, c.complete); ends {
+			a.fail(c, text, &aiToolMetadata{data})
 		}
 	}
 	a.finishStep()
-	if !isLast(e, a.last) {
-		return
+	if isLast(e, a.last) {
+		a.endMessageStream(e)
 	}
-	a.endMessageStream(e, pending > 0)
 }
 
 // endMessageStream appends the end of the stream. The client does not keep the reason
 // of an abort, and a finish has none, so a data part has it. A run that failed ends
 // with finish: a client rejects the stream at a chunk error.
-func (a *aiSDK) endMessageStream(e *events.Event, pending bool) {
+func (a *aiSDK) endMessageStream(e *events.Event) {
 	if e.Status != events.Completed {
 		run := cmp.Or(e.Run, a.last)
 		a.send(aiChunk{Type: "data-streamer-run", ID: run, Data: aiRunData{Run: run, Status: e.Status, Reason: e.Reason}})
@@ -151,7 +137,7 @@ func (a *aiSDK) endMessageStream(e *events.Event, pending bool) {
 		a.send(aiChunk{Type: "abort", Reason: reasonText(e.Reason, "The run was cancelled.")})
 	case e.Status == events.Error:
 		a.send(aiChunk{Type: "finish", FinishReason: "error"})
-	case pending:
+	case len(a.calls) > 0:
 		a.send(aiChunk{Type: "finish", FinishReason: "tool-calls"})
 	default:
 		a.send(aiChunk{Type: "finish", FinishReason: aiFinishReason(a.reason)})

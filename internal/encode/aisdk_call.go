@@ -12,22 +12,14 @@ type aiCall struct {
 	openCall
 	step     int  // number of the step in which it started
 	provider bool // the provider executes it
-	complete bool // tool-input-available was sent
+	complete bool // tool-input-available was sent; never for invalid args
 	invalid  string
 	approval string // id of the request that was sent, "" if none was
 }
 
-// inputOpen reports whether the client shows the input as incomplete. Args that are
-// complete and invalid have no tool-input-available.
-func (c *aiCall) inputOpen() bool { return !c.complete }
-
 // aiToolMetadata is in the part of a call. The client shows it as it is.
 type aiToolMetadata struct {
 	Streamer callData `json:"streamer"`
-}
-
-func (c *aiCall) ended(status events.Status, reason *events.Reason) *aiToolMetadata {
-	return &aiToolMetadata{c.data.ended(status, reason)}
 }
 
 func (a *aiSDK) startCall(e *events.Event) {
@@ -66,10 +58,7 @@ func (a *aiSDK) completeArgs(e *events.Event) {
 		return
 	}
 	held := a.deltas.take(c.source())
-	text := ""
-	if e.ArgsText != nil {
-		text = *e.ArgsText
-	}
+	text := argsText(e)
 	if e.ArgsValid != nil && !*e.ArgsValid {
 		if c.args.plain {
 			a.sendArgs(c, held)
@@ -129,7 +118,7 @@ func (a *aiSDK) result(e *events.Event) {
 	if c == nil {
 		return
 	}
-	m := c.ended(e.Status, e.Reason)
+	m := &aiToolMetadata{c.data.ended(e.Status, e.Reason)}
 	m.Streamer.DurationMS, m.Streamer.RunMS = e.DurationMS, e.RunMS
 	switch e.Status {
 	case events.Completed:
@@ -160,14 +149,6 @@ func (a *aiSDK) respond(c *aiCall, approved bool) {
 	if c.approval != "" {
 		a.send(aiChunk{Type: "tool-approval-response", ApprovalID: c.approval, Approved: &approved})
 	}
-}
-
-func (a *aiSDK) closeCall(c *aiCall, reason *events.Reason) {
-	a.fail(c, closedText(reason), c.ended(events.Cancelled, reason))
-}
-
-func (a *aiSDK) closeCut(c *aiCall) {
-	a.fail(c, cutText(&c.openCall), c.ended(events.Cancelled, &events.Reason{Code: argsIncomplete}))
 }
 
 // fail ends a call with an error. Invalid args are in a tool-input-error: the client

@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -32,11 +33,23 @@ func (c *openCall) is(call string) bool { return c.call == call }
 
 func (c *openCall) source() source { return source{call: c.call} }
 
-func findCall[C interface{ is(call string) bool }](list []C, call string) (c C) {
-	if i := slices.IndexFunc(list, func(c C) bool { return c.is(call) }); i >= 0 {
+func findCall[C interface{ is(call string) bool }](list []C, call string) C {
+	return find(list, func(c C) bool { return c.is(call) })
+}
+
+// find returns the first element that matches, or the zero value.
+func find[T any](list []T, match func(T) bool) (t T) {
+	if i := slices.IndexFunc(list, match); i >= 0 {
 		return list[i]
 	}
-	return c
+	return t
+}
+
+func argsText(e *events.Event) string {
+	if e.ArgsText == nil {
+		return ""
+	}
+	return *e.ArgsText
 }
 
 // callData is about a call, for clients that read more than their protocol has.
@@ -65,17 +78,11 @@ func (d callData) ended(status events.Status, reason *events.Reason) callData {
 
 // callID returns the id of a call that is unique in its session.
 func callID(e *events.Event) string {
-	if e.UID == "" {
-		return e.Call
-	}
-	return e.UID
+	return cmp.Or(e.UID, e.Call)
 }
 
 func callName(e *events.Event) string {
-	if e.ToolName == "" {
-		return "unknown"
-	}
-	return e.ToolName
+	return cmp.Or(e.ToolName, "unknown")
 }
 
 // maxCallIDs is the maximum number of ids that callIDs remembers.
@@ -123,7 +130,18 @@ func cutText(c *openCall) string {
 	return events.Fill(events.Sentence(events.TextArgs, events.Langs[0]), c.name, c.id)
 }
 
-func closedText(r *events.Reason) string { return reasonText(r, "The run ended before the call.") }
+// endWith returns how a call ends that is open when its run ends. A call with whole
+// args stays open if the run completed or was interrupted: a client or a person answers
+// it.
+func (c *openCall) endWith(e *events.Event, whole bool) (text string, data callData, ends bool) {
+	switch {
+	case e.Status != events.Completed && e.Status != events.Interrupted:
+		return reasonText(e.Reason, "The run ended before the call."), c.data.ended(events.Cancelled, e.Reason), true
+	case !whole:
+		return cutText(c), c.data.ended(events.Cancelled, &events.Reason{Code: argsIncomplete}), true
+	}
+	return "", callData{}, false
+}
 
 func resultText(e *events.Event) string {
 	var text string

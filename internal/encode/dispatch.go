@@ -20,7 +20,6 @@ type handler interface {
 	parent(e *events.Event)
 }
 
-// dispatch calls the method of h for the type of an event, if there is one.
 func dispatch(h handler, e *events.Event) {
 	switch e.Type {
 	case events.RunStarted:
@@ -67,4 +66,29 @@ func isShown(t events.Type) bool {
 // no run, because it cannot be read, it is.
 func isLast(e *events.Event, last string) bool {
 	return last == "" || e.Run == "" || e.Run == last
+}
+
+// isPrompt reports whether messages of a role are written for the model. The client
+// has them.
+func isPrompt(role string) bool {
+	switch role {
+	case "user", "human", "system", "developer", "tool":
+		return true
+	}
+	return false
+}
+
+// contentKind returns the kind of a content part: text or reasoning.
+func contentKind(e *events.Event) string {
+	if e.Kind == "reasoning" {
+		return "reasoning"
+	}
+	return "text"
+}
+
+func placeOf(e *events.Event) (p events.Place) {
+	if e.Place != nil {
+		p = *e.Place
+	}
+	return p
 }

@@ -46,11 +46,8 @@ type Protocol struct {
 	// share its bytes.
 	Stateless bool
 
-	open func() Encoder
+	New func() Encoder // returns an encoder for one connection
 }
-
-// New returns an encoder for one connection.
-func (p *Protocol) New() Encoder { return p.open() }
 
 // Opening describes the beginning of a stream.
 type Opening struct {
@@ -129,11 +126,11 @@ func Parse(r events.Record) *events.Event {
 
 // protocols lists the protocols. The first is the default.
 var protocols = [...]Protocol{
-	{Name: "native", Stateless: true, open: func() Encoder { return native{} }},
-	{Name: "ai-sdk", Header: aiHeader, ByRun: true, Inline: true, CutShort: true, open: func() Encoder { return new(aiSDK) }},
-	{Name: "ag-ui", ByRun: true, Inline: true, Waits: true, open: func() Encoder { return new(agUI) }},
-	{Name: "langgraph", ByRun: true, Whole: true, Inline: true, CutShort: true, open: func() Encoder { return new(langGraph) }},
-	{Name: "agent-protocol", Whole: true, Inline: true, CutShort: true, open: func() Encoder { return new(agentProtocol) }},
+	{Name: "native", Stateless: true, New: func() Encoder { return native{} }},
+	{Name: "ai-sdk", Header: aiHeader, ByRun: true, Inline: true, CutShort: true, New: func() Encoder { return new(aiSDK) }},
+	{Name: "ag-ui", ByRun: true, Inline: true, Waits: true, New: func() Encoder { return new(agUI) }},
+	{Name: "langgraph", ByRun: true, Whole: true, Inline: true, CutShort: true, New: func() Encoder { return new(langGraph) }},
+	{Name: "agent-protocol", Whole: true, Inline: true, CutShort: true, New: func() Encoder { return new(agentProtocol) }},
 }
 
 // Find returns the named protocol; "" means the first. The error lists the known

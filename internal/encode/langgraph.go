@@ -148,13 +148,6 @@ func (l *langGraph) Live(dst []byte, _ uint64) []byte {
 	return l.take()
 }
 
-// Heartbeat appends a comment without the empty line that would end a frame: clients
-// before 1.15 read that as an event without data.
-func (l *langGraph) Heartbeat(dst []byte) []byte { return append(dst, ": hb\n"...) }
-
-// End appends nothing: the connection is cut off, and the client resumes.
-func (l *langGraph) End(dst []byte, _ Ending) []byte { return dst }
-
 func (l *langGraph) Done() bool { return l.done }
 
 // send appends a frame after the chunk that is held, unless the client has it.
@@ -361,7 +354,7 @@ func (l *langGraph) endRun(e *events.Event) {
 	l.sendPending()
 	l.closeCut(e)
 	if e.Status == events.Error {
-		l.dst = lgFrame(l.dst, 0, "error", lgErrorOf(e))
+		l.dst = lgFrame(l.dst, 0, "error", map[string]string{"error": "RunError", "message": reasonText(e.Reason, "The run failed.")})
 	}
 	l.dst = lgFrame(l.dst, 0, "end", nil)
 	l.done = true
@@ -383,15 +376,6 @@ func (l *langGraph) closeCut(e *events.Event) {
 		p := c.of.place
 		l.dst = lgFrame(l.dst, id, messagesEvent(p.Namespace), []any{lgToolMessage(c.cut(e), c.data.ParentCall), l.metadata(p)})
 	}
-}
-
-type lgError struct {
-	Error   string `json:"error"`
-	Message string `json:"message"`
-}
-
-func lgErrorOf(e *events.Event) lgError {
-	return lgError{"RunError", reasonText(e.Reason, "The run failed.")}
 }
 
 // lgFrame appends a frame. A frame with id 0 has no id.

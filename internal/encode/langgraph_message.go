@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -160,10 +161,7 @@ func (c *lgCall) next(text string) string {
 
 // rest returns the bytes after which the deltas of the args are the whole args.
 func (c *lgCall) rest(e *events.Event) string {
-	text := ""
-	if e.ArgsText != nil {
-		text = *e.ArgsText
-	}
+	text := argsText(e)
 	switch {
 	case c.broken || c.args.sent > len(text):
 		return ""
@@ -209,10 +207,7 @@ func lgToolMessage(e *events.Event, parent string) lgChunk {
 }
 
 func interruptID(e *events.Event) string {
-	if e.InterruptID == "" {
-		return e.Call
-	}
-	return e.InterruptID
+	return cmp.Or(e.InterruptID, e.Call)
 }
 
 type lgQuestion struct {
