@@ -57,7 +57,7 @@ type Member struct {
 // their next owners start where it ended. A process without the permissions of a
 // worker is refused at the start.
 func (m Member) Run(ctx context.Context) error {
-	o := owner{Member: m, carried: map[int]*carried{}, others: map[string]lastBeat{}}
+	o := owner{Member: m, carried: map[int]*partition{}, others: map[string]lastBeat{}}
 	once, cancel := context.WithTimeout(ctx, beatBudget)
 	err := o.List.Beat(once, o.ID, ttl)
 	cancel()
@@ -69,15 +69,21 @@ func (m Member) Run(ctx context.Context) error {
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var beats sync.WaitGroup
 	beats.Go(func() { o.beat(beating) })
-	beats.Go(func() { pulse(beating, o.List) })
+	beats.Go(func() { repeat(beating, pulseEvery, o.List.Pulse) })
 	defer func() { end(o.carried); stop(); beats.Wait() }()
-	every := time.NewTicker(pollEvery)
+	repeat(ctx, pollEvery, func() { o.poll(ctx) })
+	return ctx.Err()
+}
+
+// repeat calls do at once and then at an interval, until ctx ends.
+func repeat(ctx context.Context, interval time.Duration, do func()) {
+	every := time.NewTicker(interval)
 	defer every.Stop()
 	for {
-		o.poll(ctx)
+		do()
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return
 		case <-every.C:
 		}
 	}
@@ -86,7 +92,7 @@ func (m Member) Run(ctx context.Context) error {
 // owner is the partitions that a member carries. The goroutine of Run owns it.
 type owner struct {
 	Member
-	carried map[int]*carried
+	carried map[int]*partition
 	seen    []string // the members at the last poll
 	others  map[string]lastBeat
 }
@@ -97,43 +103,21 @@ type lastBeat struct {
 	stopped bool
 }
 
-type carried struct {
+type partition struct {
 	stop context.CancelFunc
 	done chan struct{}
 }
 
 func (o *owner) beat(ctx context.Context) {
-	every := time.NewTicker(beatEvery)
-	defer every.Stop()
 	var logged time.Time
-	for {
+	repeat(ctx, beatEvery, func() {
 		once, cancel := context.WithTimeout(ctx, beatBudget)
-		err := o.List.Beat(once, o.ID, ttl)
-		cancel()
-		if err != nil && ctx.Err() == nil && time.Since(logged) >= logInterval {
+		defer cancel()
+		if err := o.List.Beat(once, o.ID, ttl); err != nil && ctx.Err() == nil && time.Since(logged) >= logInterval {
 			logged = time.Now()
 			o.Logger.Warn().Err(err).Msg("heartbeat failed")
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-		}
-	}
-}
-
-// pulse shows when the input log stores nothing, until ctx ends.
-func pulse(ctx context.Context, list List) {
-	every := time.NewTicker(pulseEvery)
-	defer every.Stop()
-	for {
-		list.Pulse()
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-		}
-	}
+	})
 }
 
 // poll reads the membership, takes over the partitions that are this member's now
@@ -162,7 +146,7 @@ func (o *owner) poll(ctx context.Context) {
 			o.carry(ctx, p)
 		}
 	}
-	theirs := map[int]*carried{}
+	theirs := map[int]*partition{}
 	for p, c := range o.carried {
 		if !slices.Contains(mine, p) {
 			theirs[p] = c
@@ -204,7 +188,7 @@ func (o *owner) lastBeat(ctx context.Context, id string) (uint64, error) {
 }
 
 // end stops partitions, all at the same time, and returns when they have settled.
-func end(all map[int]*carried) {
+func end(all map[int]*partition) {
 	for _, c := range all {
 		c.stop()
 	}
@@ -215,7 +199,7 @@ func end(all map[int]*carried) {
 
 func (o *owner) carry(ctx context.Context, p int) {
 	ctx, stop := context.WithCancel(ctx)
-	c := &carried{stop: stop, done: make(chan struct{})}
+	c := &partition{stop: stop, done: make(chan struct{})}
 	o.carried[p] = c
 	go func() {
 		defer close(c.done)
