@@ -59,24 +59,20 @@ func ReadFile(path string) ([]Issuer, error) {
 
 func isURL(name string) bool { return strings.Contains(name, "://") }
 
-// keySet returns the keys of the issuer, which are not read yet.
 func (is *Issuer) keySet(log zerolog.Logger) (*keySet, error) {
 	if is.Name == "" || is.Audience == "" {
 		return nil, errors.New("need issuer and audience")
 	}
 	k := &keySet{log: log.With().Str("issuer", is.Name).Logger(), every: fileEvery, retry: fileEvery}
 	sources := 0
-	if is.JWKS != "" {
-		sources++
-		k.name, k.parse = is.JWKS, parseJWKS
-	}
-	if is.PublicKeyFile != "" {
-		sources++
-		k.name, k.parse = is.PublicKeyFile, parsePEM
-	}
-	if is.SecretFile != "" {
-		sources++
-		k.name, k.parse = is.SecretFile, parseSecret
+	for _, s := range []struct {
+		name  string
+		parse func([]byte) ([]key, error)
+	}{{is.JWKS, parseJWKS}, {is.PublicKeyFile, parsePEM}, {is.SecretFile, parseSecret}} {
+		if s.name != "" {
+			sources++
+			k.name, k.parse = s.name, s.parse
+		}
 	}
 	if sources != 1 {
 		return nil, fmt.Errorf("got %d of jwks, public_key_file and secret_file: need one", sources)

@@ -14,6 +14,7 @@ package auth
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 )
@@ -51,35 +52,22 @@ func Unlimited() *Identity {
 
 // May reports whether an action is permitted on a session.
 func (i *Identity) May(a Action, session string) bool {
-	for _, r := range i.rights[a] {
-		if r.matches(session) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(i.rights[a], func(r rule) bool { return r.matches(session) })
 }
 
 // MayPattern reports whether an action is permitted on every session whose name matches
 // a pattern, in which * matches any characters.
 func (i *Identity) MayPattern(a Action, pattern string) bool {
-	for _, r := range i.rights[a] {
-		// A text that r matches, with * as a character like any other, is matched
-		// whatever replaces its *: only a * of r can match these.
-		if r.pattern && r.matches(pattern) {
-			return true
-		}
-	}
-	return false
+	// A text that a rule matches, with * as a character like any other, is matched
+	// whatever replaces its *: only a * of the rule can match these.
+	return slices.ContainsFunc(i.rights[a], func(r rule) bool { return r.pattern && r.matches(pattern) })
 }
 
 // MayAll reports whether an action is permitted on every session.
 func (i *Identity) MayAll(a Action) bool {
-	for _, r := range i.rights[a] {
-		if r.pattern && r.text != "" && strings.Trim(r.text, "*") == "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(i.rights[a], func(r rule) bool {
+		return r.pattern && r.text != "" && strings.Trim(r.text, "*") == ""
+	})
 }
 
 // rule is an entry of the claim: a session, or a pattern of sessions. They have
