@@ -39,11 +39,9 @@ func (p *Parser) Complete(words []string) []string {
 }
 
 func flagOf(n *kong.Node, word string) *kong.Flag {
-	for _, group := range n.AllFlags(true) {
-		for _, f := range group {
-			if "--"+f.Name == word {
-				return f
-			}
+	for _, f := range slices.Concat(n.AllFlags(true)...) {
+		if "--"+f.Name == word {
+			return f
 		}
 	}
 	return nil
@@ -58,10 +56,8 @@ func valuesOf(f *kong.Flag) []string {
 
 func names(n *kong.Node, flags bool) (list []string) {
 	if flags {
-		for _, group := range n.AllFlags(true) {
-			for _, f := range group {
-				list = append(list, "--"+f.Name)
-			}
+		for _, f := range slices.Concat(n.AllFlags(true)...) {
+			list = append(list, "--"+f.Name)
 		}
 		slices.Sort(list)
 		return list

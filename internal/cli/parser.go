@@ -1,3 +1,11 @@
+// Package cli reads command lines with kong. The value of a flag comes from the
+// command line, else from the environment, else from the configuration file, else
+// from its default. The package records which of them it was.
+//
+// A flag in a group means the same in every command that has it: its variable is
+// STREAMER_FLAG, and its key stands at the top of the configuration file. Any other
+// flag belongs to its command: its variable is STREAMER_COMMAND_FLAG, and its key
+// stands in the section of the command.
 package cli
 
 import (
@@ -6,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,12 +158,7 @@ func (i *Invocation) sourceOf(f *kong.Flag) string {
 }
 
 // Flags returns the flags of the selected command and of its parents.
-func (i *Invocation) Flags() (list []*kong.Flag) {
-	for _, group := range i.Selected().AllFlags(true) {
-		list = append(list, group...)
-	}
-	return list
-}
+func (i *Invocation) Flags() []*kong.Flag { return slices.Concat(i.Selected().AllFlags(true)...) }
 
 // negative returns a flag with a number below 0, or nil. Only flags with the tag
 // negative accept one.
@@ -185,4 +189,43 @@ func Words(v *kong.Value) (words []string) {
 		}
 	}
 	return words
+}
+
+// setWords sets the words that flags with the tag words accept, and puts them in the
+// place of WORDS in their help. The command checks the words of a flag whose tag ends
+// with ",open". Variables of kong would do the same, but each is expanded for each
+// flag, which takes tens of milliseconds.
+func setWords(n *kong.Node, words map[string][]string) {
+	for _, f := range n.Flags {
+		name, open := strings.CutSuffix(f.Tag.Get("words"), ",open")
+		list := words[name]
+		if len(list) == 0 {
+			continue
+		}
+		f.Help = strings.Replace(f.Help, "WORDS", or(list), 1)
+		if !open {
+			f.Enum = "," + strings.Join(list, ",") // "" is a flag without a value
+		}
+	}
+	for _, c := range n.Children {
+		setWords(c, words)
+	}
+}
+
+// Texts returns words of any type of text as strings.
+func Texts[S ~string](words []S) []string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = string(w)
+	}
+	return list
+}
+
+// or returns the words as a list: "a, b or c".
+func or(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
