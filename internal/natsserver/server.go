@@ -21,10 +21,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	deploy "streamer/deploy/nats"
 
 	"github.com/gofrs/flock"
 	"github.com/nats-io/nats-server/v2/server"
@@ -289,4 +293,115 @@ func (s *Server) Close() error {
 	s.reserved.release()
 	s.stop()
 	return s.lock.Close()
+}
+
+// Users of the embedded server. Clients without credentials are localUser, in the
+// account of clients. The others are in the account of the streams.
+const (
+	ownUser   = "streamer"
+	agentUser = "agent"
+	localUser = "local"
+)
+
+const accountOwn = "STREAMER"
+
+// accounts is the configuration of both accounts, without their users. The limit of
+// subscriptions applies to each connection.
+const accounts = `accounts {
+  STREAMER {
+    jetstream: enabled
+    users: [%s]
+    %s
+  }
+  APP {
+    users: [%s]
+    limits {max_connections: 10000, max_subscriptions: 10000}
+    %s
+  }
+}`
+
+func (s *Server) isolate(o *server.Options) error {
+	own, clients := denying(ownUser, s.own, "toolcalls.>")+"\n"+agent(s.agent), denying(localUser, "", "toolcalls.>")
+	if err := o.ProcessConfigString(fmt.Sprintf(accounts, own, deploy.Exports, clients, deploy.Imports)); err != nil {
+		return fmt.Errorf("natsserver: accounts of the embedded server: %w", err)
+	}
+	o.NoAuthUser = localUser
+	return nil
+}
+
+func denying(name, password, subject string) string {
+	return fmt.Sprintf("{user: %s, password: %s, permissions: {publish: {deny: [%s]}}}", name, strconv.Quote(password), strconv.Quote(subject))
+}
+
+// agent returns the user of trusted agents. Their inboxes differ from those of this
+// process, whose messages they must not receive.
+func agent(password string) string {
+	return fmt.Sprintf(`{user: %s, password: %s, permissions: {
+  publish: ["llm.*.delta", "llm.*.result", "llm.*.progress", "llm.*.interrupt", "llm.*.end"]
+  subscribe: ["_INBOX.>", "toolcalls.>"]
+}}`, agentUser, strconv.Quote(password))
+}
+
+// reservation keeps a port until the server listens on it, so that no other program
+// gets it as a free one. A connection of the port to this process holds it. Nothing
+// listens meanwhile, so clients are refused.
+type reservation []*net.TCPConn // both ends of the connection, or none
+
+func reserve(l net.Listener) (reservation, error) {
+	defer l.Close()
+	near, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		return nil, err
+	}
+	for {
+		far, err := l.Accept()
+		if err != nil {
+			near.Close()
+			return nil, err
+		}
+		if far.RemoteAddr().String() == near.LocalAddr().String() {
+			return reservation{near.(*net.TCPConn), far.(*net.TCPConn)}, nil
+		}
+		far.Close() // of a client that came too early
+	}
+}
+
+// release closes the connection. Neither end lingers, so that the port is free at once.
+func (r reservation) release() {
+	for _, end := range r {
+		_ = end.SetLinger(0) // the port is free later if that fails
+		end.Close()
+	}
+}
+
+// lockDir locks dir. If another process has the lock, the error names it. The system
+// releases the lock when the process ends, however it ends. The file stays when the
+// lock is released: if it were removed, two processes could lock two files of the
+// same name.
+func lockDir(dir string) (*flock.Flock, error) {
+	name := filepath.Join(dir, "lock")
+	lock := flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDWR)) // some network file systems lock only files that can be written
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		id, _ := os.ReadFile(name)
+		return nil, fmt.Errorf("natsserver: data directory %s is in use by process %s: two servers on one directory would corrupt it; stop that one, or take another directory (--data-dir)",
+			dir, cmp.Or(strings.TrimSpace(string(id)), "(unknown)"))
+	}
+	if err == nil {
+		err = writeID(name)
+	}
+	if err != nil {
+		_ = lock.Close() // the error that is returned is the cause
+		return nil, fmt.Errorf("natsserver: data directory: %w", err)
+	}
+	return lock, nil
+}
+
+// writeID writes the id of this process to a file that it has locked. Windows lets
+// nothing else read or write a locked file.
+func writeID(name string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	return os.WriteFile(name, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600)
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// DefaultTools is the maximum number of tools with a label of their own, unless NewCalls
-// gets another one.
+// DefaultTools is the default maximum number of tools with a label of their own.
 const DefaultTools = 50
 
 // otherTools is the label of the tools beyond the maximum. A tool name cannot be
@@ -95,7 +94,9 @@ func (c *Calls) EventStored(e worker.Stored) {
 	case events.ToolCallArgsComplete:
 		c.size.Observe(argsSize(e.Body))
 	case events.ToolCallAwaiting:
-		c.waits(&e)
+		c.waiting.update(&e, func(_ time.Time, known bool) (time.Time, bool) {
+			return gjson.GetBytes(e.Body, "timestamp").Time(), !known
+		})
 	case events.ToolCallResult:
 		c.ended(&e)
 	}
@@ -115,12 +116,6 @@ func (c *Calls) ended(e *worker.Stored) {
 	if since := c.waiting.take(e); !since.IsZero() {
 		observeTraced(c.wait.WithLabelValues(status), f[4].Time().Sub(since).Seconds(), e.Trace)
 	}
-}
-
-func (c *Calls) waits(e *worker.Stored) {
-	c.waiting.update(e, func(_ time.Time, known bool) (time.Time, bool) {
-		return gjson.GetBytes(e.Body, "timestamp").Time(), !known
-	})
 }
 
 // observeTraced observes a value, with the id of its trace as an exemplar if it has

@@ -1,8 +1,12 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
+	crand "crypto/rand"
+	"crypto/sha256"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -13,7 +17,9 @@ import (
 	"github.com/tidwall/gjson"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -158,14 +164,8 @@ func (s *Spans) end(e *worker.Stored) {
 	made.End(trace.WithTimestamp(end))
 }
 
-// setError marks a span as failed. code and text are those of the reason, if there
-// is one.
 func setError(span trace.Span, status events.Status, code, text string) {
-	kind := code
-	if kind == "" {
-		kind = string(status)
-	}
-	span.SetAttributes(attribute.String("error.type", kind))
+	span.SetAttributes(attribute.String("error.type", cmp.Or(code, string(status))))
 	span.SetStatus(codes.Error, text)
 }
 
@@ -177,4 +177,50 @@ func remoteSpan(parent, state string) trace.SpanContext {
 	}
 	c := propagation.MapCarrier{"traceparent": parent, "tracestate": state}
 	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), c))
+}
+
+// Configured reports whether the environment names an OTLP endpoint for traces, with
+// the variables of the OpenTelemetry specification.
+func Configured() bool {
+	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+}
+
+// newProvider returns a provider that sends spans to a URL, or if it is "", to the
+// endpoint that the environment names.
+func newProvider(ctx context.Context, url string) (*sdktrace.TracerProvider, error) {
+	var options []otlptracehttp.Option
+	if url != "" {
+		options = append(options, otlptracehttp.WithEndpointURL(url))
+	}
+	exporter, err := otlptracehttp.New(ctx, options...)
+	if err != nil {
+		return nil, fmt.Errorf("telemetry: OTLP exporter: %w", err)
+	}
+	res, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "streamer")), resource.WithFromEnv(), resource.WithTelemetrySDK())
+	if err != nil {
+		return nil, fmt.Errorf("telemetry: OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res), sdktrace.WithIDGenerator(runIDs{})), nil
+}
+
+// runIDs makes the ids of spans. The root spans of a run share a trace.
+type runIDs struct{}
+
+type runKey struct{}
+
+// withRun returns a context in which root spans belong to the trace of a run. Its id
+// is the beginning of the SHA-256 of the session, a zero byte and the run.
+func withRun(ctx context.Context, session, run string) context.Context {
+	sum := sha256.Sum256([]byte(session + "\x00" + run))
+	return context.WithValue(ctx, runKey{}, trace.TraceID(sum[:len(trace.TraceID{})]))
+}
+
+func (g runIDs) NewIDs(ctx context.Context) (id trace.TraceID, span trace.SpanID) {
+	id, _ = ctx.Value(runKey{}).(trace.TraceID)
+	return id, g.NewSpanID(ctx, id)
+}
+
+func (runIDs) NewSpanID(context.Context, trace.TraceID) (id trace.SpanID) {
+	_, _ = crand.Read(id[:]) // never fails
+	return id
 }
