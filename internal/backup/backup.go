@@ -95,8 +95,8 @@ type manifest struct {
 	Streams    []Stream  `json:"streams"`
 }
 
-// configured is the content of streamFile.
-type configured struct {
+// streamCopy is the content of streamFile.
+type streamCopy struct {
 	Config map[string]json.RawMessage `json:"config"` // also settings that this version does not know
 	State  json.RawMessage            `json:"state"`
 }
@@ -136,16 +136,16 @@ func create(ctx context.Context, nc *nats.Conn, name, dir string, report Report)
 		return done, err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only where the connection is closed
-	var begun configured
+	var answer streamCopy
 	request, _ := json.Marshal(map[string]any{"deliver_subject": inbox, "no_consumers": true, "chunk_size": chunkSize}) // cannot fail
-	if err := ask(ctx, nc, apiSnapshot+name, request, &begun); err != nil {
+	if err := ask(ctx, nc, apiSnapshot+name, request, &answer); err != nil {
 		return done, err
 	}
 	var state struct {
 		Messages uint64 `json:"messages"`
 		Last     uint64 `json:"last_seq"`
 	}
-	if err := json.Unmarshal(begun.State, &state); err != nil {
+	if err := json.Unmarshal(answer.State, &state); err != nil {
 		return done, fmt.Errorf("unreadable answer: %w", err)
 	}
 	done = Stream{Name: name, Messages: state.Messages, Last: state.Last}
@@ -155,7 +155,7 @@ func create(ctx context.Context, nc *nats.Conn, name, dir string, report Report)
 	if err := file.Sync(); err != nil {
 		return done, err
 	}
-	return done, writeJSON(filepath.Join(dir, streamFile), begun)
+	return done, writeJSON(filepath.Join(dir, streamFile), answer)
 }
 
 // receive writes the chunks of a backup to w, until the server sends the end. It calls
@@ -236,7 +236,7 @@ func remove(ctx context.Context, nc *nats.Conn, list []Stream) {
 }
 
 func restore(ctx context.Context, b *broker.Broker, opts broker.Options, one Stream, dir string, report Report) error {
-	var was configured
+	var was streamCopy
 	if err := readJSON(filepath.Join(dir, streamFile), &was); err != nil {
 		return err
 	}
@@ -248,17 +248,17 @@ func restore(ctx context.Context, b *broker.Broker, opts broker.Options, one Str
 		return err
 	}
 	defer file.Close()
-	var begun struct {
+	var answer struct {
 		To string `json:"deliver_subject"`
 	}
 	request, err := json.Marshal(was)
 	if err != nil {
 		return err
 	}
-	if err := ask(ctx, b.Conn(), apiRestore+one.Name, request, &begun); err != nil {
+	if err := ask(ctx, b.Conn(), apiRestore+one.Name, request, &answer); err != nil {
 		return err
 	}
-	if err := sendChunks(ctx, b.Conn(), begun.To, file, func(n int64) { report.copied(one.Name, n, one.Bytes) }); err != nil {
+	if err := sendChunks(ctx, b.Conn(), answer.To, file, func(n int64) { report.copied(one.Name, n, one.Bytes) }); err != nil {
 		return err
 	}
 	last, exists, err := b.StreamEnd(ctx, one.Name)

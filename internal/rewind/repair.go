@@ -206,7 +206,6 @@ func (m *move) batch(ctx context.Context, batch []inputs.Input) error {
 	return nil
 }
 
-// take returns the publish of an input that is to be appended again, nil if it is not.
 func (m *move) take(in *inputs.Input) *broker.Pub {
 	if in.Foreign || in.Seq > max(m.through, m.end[in.Token]) || m.again[in.Header.Get(broker.HeaderMsgID)] {
 		return nil
