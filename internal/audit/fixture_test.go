@@ -121,7 +121,7 @@ func (h *fixture) wait(token string, match func(events.Record) bool) {
 			return found
 		}
 		return nil
-	})
+	}, nil)
 	if !errors.Is(err, found) {
 		h.t.Fatalf("session %s: the event waited for did not come: %v", token, err)
 	}

@@ -81,7 +81,14 @@ type failure struct {
 type streamInfo struct {
 	Config  jetstream.StreamConfig `json:"config"`
 	Created time.Time              `json:"created"`
-	State   Bounds                 `json:"state"`
+	Clock   time.Time              `json:"ts"` // of the server that answers
+	Cluster *jetstream.ClusterInfo `json:"cluster"`
+	State   struct {
+		Bounds
+		Consumers int            `json:"consumer_count"`
+		Subjects  map[string]int `json:"subjects"` // a page of those that a filter selects
+	} `json:"state"`
+	Total int `json:"total"` // number of these subjects
 }
 
 // Bounds are the first and the last sequence of a stream. In an empty stream
@@ -179,7 +186,7 @@ func (b *Broker) Bounds(ctx context.Context, stream string) (Bounds, error) {
 			ErrReplaced, stream, info.Created.Format(time.RFC3339), b.created.Format(time.RFC3339))
 	}
 	info.State.First = max(info.State.First, 1)
-	return info.State, nil
+	return info.State.Bounds, nil
 }
 
 // LastMessage reads the last message on a subject, which may be a wildcard, from
@@ -246,12 +253,7 @@ func (b *Broker) message(ctx context.Context, stream string, which map[string]an
 // number of its messages, a page of subjects at a time.
 func (b *Broker) Subjects(ctx context.Context, stream, filter string, fn func(subject string, n int)) error {
 	for offset := 0; ; {
-		var page struct {
-			Total int `json:"total"`
-			State struct {
-				Subjects map[string]int `json:"subjects"`
-			} `json:"state"`
-		}
+		var page streamInfo
 		if err := b.ask(ctx, apiStreamInfo+stream, map[string]any{"subjects_filter": filter, "offset": offset}, &page); err != nil {
 			return fmt.Errorf("broker: subjects of stream %s: %w", stream, err)
 		}

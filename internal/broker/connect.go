@@ -186,7 +186,7 @@ func (b *Broker) asyncError(sub *nats.Subscription, err error) {
 		if subject, ok := forbidden(err.Error()); ok {
 			b.denied.Store(&subject)
 			if b.pubs != nil {
-				b.pubs.forbid(subject, err)
+				b.pubs.finishAll(fmt.Errorf("%w: %w", ErrRefused, err), func(f *inflight) bool { return f.pub.Subject == subject })
 			}
 		}
 	}

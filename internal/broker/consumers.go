@@ -2,6 +2,7 @@ package broker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -148,19 +149,12 @@ func checkConsumer(c *consumerConfig) error {
 
 // room refuses a consumer above the limit. An existing consumer may be created again.
 func (g *consumerGate) room(ctx context.Context, request *createConsumer) error {
-	var info struct {
-		State struct {
-			Consumers int `json:"consumer_count"`
-		} `json:"state"`
-	}
+	var info streamInfo
 	err := g.b.askOnce(ctx, apiStreamInfo+StreamEvents, nil, &info)
 	if err != nil || info.State.Consumers < g.b.clientConsumers {
 		return err
 	}
-	name := request.Config.Name
-	if name == "" {
-		name = request.Config.Durable
-	}
+	name := cmp.Or(request.Config.Name, request.Config.Durable)
 	if name != "" && publishable(name) && !strings.Contains(name, ".") {
 		if err := g.b.askOnce(ctx, apiConsumerInfo+StreamEvents+"."+name, nil, &failure{}); err == nil {
 			return nil

@@ -36,20 +36,12 @@ func (b *Broker) forgetMembers(ctx context.Context, filter string) error {
 // poll it: a watch of a KV bucket sees nothing for about 16 s after a restart of
 // the server. A wrong answer costs time, never correctness.
 func (b *Broker) Members(ctx context.Context) ([]string, error) {
-	var info struct {
-		State struct {
-			Subjects map[string]uint64 `json:"subjects"`
-		} `json:"state"`
-	}
-	if err := b.ask(ctx, apiStreamInfo+streamMembers, map[string]any{"subjects_filter": rootMembers + ">"}, &info); err != nil {
-		return nil, fmt.Errorf("broker: members: %w", err)
-	}
-	ids := make([]string, 0, len(info.State.Subjects))
-	for subject := range info.State.Subjects {
+	var ids []string
+	err := b.Subjects(ctx, streamMembers, rootMembers+">", func(subject string, _ int) {
 		ids = append(ids, strings.TrimPrefix(subject, rootMembers))
-	}
+	})
 	slices.Sort(ids)
-	return ids, nil
+	return ids, err
 }
 
 // LastBeat returns a number that grows with each heartbeat of a worker; 0 if there

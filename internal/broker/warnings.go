@@ -17,8 +17,7 @@ import (
 // weakens the guarantees. It explains what can be lost.
 func (b *Broker) Warnings() []string { return b.warnings }
 
-// narrowMargin is the recommended difference between the retention of events and of
-// inputs.
+// narrowMargin is the recommended minimum of event retention minus input retention.
 const narrowMargin = 2 * ageMargin
 
 func (b *Broker) weaknesses(inputs, stored jetstream.StreamConfig) (w []string) {

@@ -122,7 +122,7 @@ var errComplete = errors.New("the result is complete")
 func (r *InterruptResult) await(ctx context.Context, b *Broker, token string, from uint64, limit time.Duration) error {
 	waiting, stop := context.WithTimeout(ctx, limit)
 	defer stop()
-	err := b.Tail(waiting, token, from, func(e events.Record, _ bool) error { return r.take(&e) })
+	err := b.Tail(waiting, token, from, func(e events.Record, _ bool) error { return r.take(&e) }, nil)
 	switch {
 	case errors.Is(err, errComplete):
 		return nil

@@ -99,8 +99,6 @@ func (r *Repair) Write(out, errs io.Writer, done patch.Repaired, file string) er
 	return err
 }
 
-// useLog sets the log of service to the event log of b. It reports whether the
-// event log has events of the session.
 func useLog(ctx context.Context, service *repair.Service, b *Broker, session string) (known bool, err error) {
 	token, err := events.Token(session)
 	if err != nil {

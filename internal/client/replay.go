@@ -144,7 +144,7 @@ func (r *Replayer) delta(ctx context.Context, data []byte, line int) error {
 		if r.count > 0 {
 			r.due = time.Now().Add(perEvent / r.Speed)
 		}
-		if err := sleepUntil(ctx, r.due); err != nil {
+		if err := Sleep(ctx, time.Until(r.due)); err != nil {
 			return err
 		}
 	}
@@ -160,7 +160,7 @@ func (r *Replayer) Recorded(ctx context.Context, in Recorded, n int) error {
 		} else {
 			r.due = r.due.Add(max(in.At-r.at, 0) / r.Speed)
 		}
-		if err := sleepUntil(ctx, r.due); err != nil {
+		if err := Sleep(ctx, time.Until(r.due)); err != nil {
 			return err
 		}
 	}
@@ -201,8 +201,9 @@ func (r *Replayer) end(ctx context.Context) error {
 	return nil
 }
 
-func sleepUntil(ctx context.Context, t time.Time) error {
-	wait := time.NewTimer(time.Until(t))
+// Sleep waits for d, or until ctx ends, and returns ctx's error then.
+func Sleep(ctx context.Context, d time.Duration) error {
+	wait := time.NewTimer(d)
 	defer wait.Stop()
 	select {
 	case <-wait.C:

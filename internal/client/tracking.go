@@ -60,7 +60,7 @@ func (b *Broker) Track(ctx context.Context, token string) (*Tracking, error) {
 	}
 	t := &Tracking{broker: b, token: token, from: from}
 	ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
-	t.tail.Go(func() { t.failed = b.Tail(ctx, token, from, t.take) })
+	t.tail.Go(func() { t.failed = b.Tail(ctx, token, from, t.take, nil) })
 	return t, nil
 }
 

@@ -40,7 +40,7 @@ func (cs *Calls) List() []*Call { return cs.list }
 
 // Apply takes an event of the log. It returns the call that changed, nil if none did.
 func (cs *Calls) Apply(e *events.Event) *Call {
-	if e.Call == "" || !ofCall(e.Type) {
+	if e.Call == "" || !strings.HasPrefix(string(e.Type), "tool_call_") {
 		return nil
 	}
 	key := e.Session + "\x00" + e.Call
@@ -68,8 +68,6 @@ func (cs *Calls) Forget(c *Call) {
 	}
 }
 
-func ofCall(t events.Type) bool { return strings.HasPrefix(string(t), "tool_call_") }
-
 func (c *Call) apply(e *events.Event) {
 	at := e.Timestamp.Std()
 	c.Tool, c.ID = cmp.Or(e.ToolName, c.Tool), cmp.Or(e.ID, c.ID)
@@ -96,7 +94,6 @@ func (c *Call) apply(e *events.Event) {
 	}
 }
 
-// phases returns how long the call was in each phase until now.
 func (c *Call) phases(now time.Time) (args, waiting, running time.Duration) {
 	if c.Started.IsZero() {
 		return 0, 0, 0 // its start is not among the events

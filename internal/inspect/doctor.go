@@ -168,8 +168,7 @@ func (d diagnosis) streams(ctx context.Context) {
 	d.clock(list, start)
 }
 
-// enoughReplicas is the number of replicas with which a stream survives the loss of a
-// server.
+// enoughReplicas is the number of replicas with which a stream survives one loss.
 const enoughReplicas = 3
 
 // majority is the check whether most replicas of the streams are there.
@@ -293,7 +292,7 @@ func ageText(d time.Duration) string {
 	if d == 0 {
 		return "without limit of time"
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
+	return cli.Short(d.String())
 }
 
 func bytes(n int64) string {

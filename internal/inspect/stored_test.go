@@ -85,7 +85,7 @@ func await(t *testing.T, b *client.Broker, session string, typ events.Type) {
 			return found
 		}
 		return nil
-	})
+	}, nil)
 	if !errors.Is(err, found) {
 		t.Fatalf("no %s of %s: %v", typ, session, err)
 	}

@@ -31,7 +31,6 @@ func writeTable(w io.Writer, paint cli.Paint, rows [][]cell) error {
 	return nil
 }
 
-// widest returns the widths of the columns of a table that a row is added to.
 func widest(widths []int, row []cell) []int {
 	for i, c := range row {
 		if i == len(widths) {

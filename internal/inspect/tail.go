@@ -1,19 +1,22 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
-	"streamer/internal/broker/eventlog"
 	"streamer/internal/cli"
 	"streamer/internal/client"
 	"streamer/internal/events"
 )
 
 const drawEvery = 200 * time.Millisecond
+
+const unnamed = "(unnamed)"
 
 // Tail writes calls as they change, until ctx ends: of one session, beginning with
 // the calls that are open, or of all sessions if session is "". On a terminal the
@@ -54,13 +57,13 @@ func (t *tailer) read(ctx context.Context, b *client.Broker, session string) err
 		if err != nil {
 			return err
 		}
-		return b.TailMany(ctx, eventlog.Selection{Match: func(string) bool { return true }}, last, take, nil)
+		return b.TailMany(ctx, nil, func(string) bool { return true }, last, take, nil)
 	}
 	token, err := events.Token(session)
 	if err != nil {
 		return err
 	}
-	return b.Tail(ctx, token, 0, take)
+	return b.Tail(ctx, token, 0, take, nil)
 }
 
 // take takes an event. Stored events before the live ones only change the calls.
@@ -138,7 +141,7 @@ func (t *tailer) print(c *Call, at time.Time) error {
 
 func callLine(paint cli.Paint, c *Call, at time.Time) string {
 	text := fmt.Sprintf("%s  %s  %s  %s  %s", at.Local().Format("15:04:05.000"), clean(c.Session), c.Call,
-		paint.Text(cli.Bold, clean(orUnnamed(c.Tool))), paint.Text(colourOf(c.Status), statusText(c)))
+		paint.Text(cli.Bold, clean(cmp.Or(c.Tool, unnamed))), paint.Text(colourOf(c.Status), statusText(c)))
 	if !c.Started.IsZero() && !c.Open() {
 		args, waiting, running := c.phases(at)
 		text += fmt.Sprintf("  %s = %s args + %s running", duration(args+waiting+running), duration(args), duration(running))
@@ -147,13 +150,6 @@ func callLine(paint cli.Paint, c *Call, at time.Time) string {
 		}
 	}
 	return text
-}
-
-func orUnnamed(tool string) string {
-	if tool == "" {
-		return "(unnamed)"
-	}
-	return tool
 }
 
 func (t *tailer) draw(ctx context.Context) {
@@ -171,4 +167,81 @@ func (t *tailer) draw(ctx context.Context) {
 			t.mu.Unlock()
 		}
 	}
+}
+
+// maxOpen is the maximum number of open calls that are drawn: terminals are small.
+const maxOpen = 15
+
+type screen struct {
+	out   Output
+	lines int // that are drawn
+}
+
+func (s *screen) clear() {
+	if s.lines > 0 {
+		fmt.Fprintf(s.out.W, "\x1b[%dA\r\x1b[J", s.lines)
+		s.lines = 0
+	}
+}
+
+// draw replaces the lines. Long lines are cut off by the terminal, because a wrapped
+// line would not be removed.
+func (s *screen) draw(calls []*Call, now time.Time) {
+	rows := frame(s.out.Paint, calls, now)
+	var b strings.Builder
+	if s.lines > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA\r\x1b[J", s.lines)
+	}
+	b.WriteString("\x1b[?7l")
+	for _, r := range rows {
+		b.WriteString(r + "\n")
+	}
+	b.WriteString("\x1b[?7h")
+	fmt.Fprint(s.out.W, b.String())
+	s.lines = len(rows)
+}
+
+// frame returns the lines for the open calls: those that began last, with bars whose
+// scale is the longest call.
+func frame(paint cli.Paint, calls []*Call, now time.Time) (lines []string) {
+	if len(calls) == 0 {
+		return []string{paint.Text(cli.Dim, "no open calls; waiting for events")}
+	}
+	hidden := max(0, len(calls)-maxOpen)
+	calls = calls[hidden:]
+	longest := time.Second
+	for _, c := range calls {
+		longest = max(longest, total(c, now))
+	}
+	var rows [][]cell
+	for _, c := range calls {
+		rows = append(rows, []cell{
+			{text: clean(c.Session)},
+			{text: clean(cmp.Or(c.Tool, unnamed)), colour: cli.Bold},
+			{text: statusText(c), colour: colourOf(c.Status)},
+			{text: duration(total(c, now)), right: true},
+		})
+	}
+	var widths []int
+	for _, r := range rows {
+		widths = widest(widths, r)
+	}
+	for i, c := range calls {
+		text := line(paint, rows[i], widths) + "  " + bar(paint, c, now, longest, barWidth) + left(c, now)
+		if c.Progress != "" {
+			text += "  " + clean(c.Progress)
+		}
+		lines = append(lines, text)
+	}
+	if hidden > 0 {
+		lines = append(lines, paint.Text(cli.Dim, fmt.Sprintf("and %d more open calls", hidden)))
+	}
+	return lines
+}
+
+func left(c *Call, now time.Time) string {
+	if c.Deadline == nil || c.Deadline.IsZero() || c.Deadline.Before(now) {
+		return ""
+	}
+	return "  closes in " + duration(c.Deadline.Sub(now).Truncate(time.Second))
 }

@@ -24,8 +24,6 @@ func (c *Config) exposed() (bool, error) {
 	return host != "localhost" && (ip == nil || !ip.IsLoopback()), nil
 }
 
-// gateway returns the settings of the gateway that follow from the address and
-// the files.
 func (c *Config) gateway(ctx context.Context, log zerolog.Logger) (o gateway.Options, err error) {
 	o = c.Gateway
 	if o.Exposed, err = c.exposed(); err != nil {

@@ -68,7 +68,6 @@ func cgroupMemory(root fs.FS) (limit int64) {
 // writes depends on the page size.
 const noLimit = 1 << 60
 
-// numberIn returns the limit in a file, 0 if there is none.
 func numberIn(root fs.FS, file string) int64 {
 	text, err := fs.ReadFile(root, file)
 	if err != nil {

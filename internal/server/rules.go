@@ -28,8 +28,7 @@ type Rules struct {
 	Override func(r *lifecycle.Rules)
 }
 
-// expireMargin is how long before a call's start leaves the event log the call
-// is closed.
+// expireMargin is how long before its start leaves the event log a call is closed.
 const expireMargin = time.Hour
 
 // Fold returns the settings of the fold for logs with these retentions.
@@ -122,8 +121,6 @@ func texts() []events.Text {
 	return []events.Text{events.TextNewMessage, events.TextInterrupted, events.TextArgs, events.TextCancelled, events.TextTimeout, events.TextDenied}
 }
 
-// tooLong returns an error for each deadline that is later than the retention of
-// inputs.
 func tooLong(r *lifecycle.Rules, inputAge time.Duration) error {
 	var errs []error
 	check := func(name string, d lifecycle.Millis) {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"streamer/internal/broker/eventlog"
 	"streamer/internal/client"
-	"streamer/internal/events"
 	"streamer/internal/gateway"
 	"streamer/internal/inputs"
+	"streamer/internal/natsservice"
+	"streamer/internal/repair"
 )
 
 type store struct {
@@ -28,14 +28,6 @@ func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgI
 	}
 }
 
-func (s store) Tail(ctx context.Context, token string, after uint64, fn func(events.Record, bool) error, flush func() error) error {
-	return s.Follow(ctx, token, after, fn, flush)
-}
-
-func (s store) TailMany(ctx context.Context, tokens []string, match func(token string) bool, after uint64, fn func(events.Record, bool) error, flush func() error) error {
-	return s.Broker.TailMany(ctx, eventlog.Selection{Tokens: tokens, Match: match}, after, fn, flush)
-}
-
 func (s store) Track(ctx context.Context, token string) (gateway.Tracking, error) {
 	return s.Broker.Track(ctx, token)
 }
@@ -51,5 +43,28 @@ func (s store) Ready(ctx context.Context) error {
 		return nil
 	default:
 		return gateway.ErrNotOpen
+	}
+}
+
+// repairService returns the NATS service that answers as POST /v1/repair does.
+func repairService(service *repair.Service) natsservice.Service {
+	return natsservice.Service{
+		Name: "streamer-repair", Version: client.Semantic(client.Version()),
+		Description: "Repairs histories with unanswered tool calls",
+		Endpoints: []natsservice.Endpoint{{Name: "repair", Subject: "streamer.repair", Answer: func(ctx context.Context, request []byte, limit int) ([]byte, error) {
+			leave, err := service.Enter(ctx, len(request))
+			if err != nil {
+				return nil, err
+			}
+			defer leave()
+			answer, err := service.Within(ctx, request, limit)
+			return answer.Bytes(), err
+		}}},
+		Status: func(err error) (int, string) {
+			if refused, ok := errors.AsType[*repair.Refusal](err); ok {
+				return refused.Status, refused.Text
+			}
+			return 503, "the event log cannot be read just now; ask again"
+		},
 	}
 }

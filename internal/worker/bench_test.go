@@ -9,7 +9,6 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
-	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/natsserver"
@@ -122,8 +121,8 @@ func count(b *testing.B, ctx context.Context, br *testBroker) {
 // waitEvents waits until each session has its tool_call_args_complete.
 func waitEvents(b *testing.B, ctx context.Context, br *testBroker, sessions int) {
 	n := 0
-	every := eventlog.Selection{Match: func(string) bool { return true }}
-	err := br.TailMany(ctx, every, 0, func(s events.Record, _ bool) error {
+	every := func(string) bool { return true }
+	err := br.TailMany(ctx, nil, every, 0, func(s events.Record, _ bool) error {
 		if s.Type == "tool_call_args_complete" {
 			if n++; n == sessions {
 				return errRead

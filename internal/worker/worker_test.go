@@ -187,7 +187,7 @@ func (h *fixture) await(token string, limit time.Duration, match func(events.Rec
 			return errRead
 		}
 		return nil
-	})
+	}, nil)
 	if found.Seq == 0 {
 		h.t.Fatalf("session %s: the event waited for did not come: %v", token, err)
 	}

@@ -45,7 +45,7 @@ func (r *readers) follow(token string) {
 				r.received[token] = append(r.received[token], s.Seq)
 			}
 			return nil
-		})
+		}, nil)
 	})
 }
 

@@ -36,7 +36,7 @@ func eventOf(t *testing.T, b *client.Broker, token string, kind events.Type) (e 
 			return err
 		}
 		return errFound
-	})
+	}, nil)
 	if err != errFound { //nolint:errorlint // Tail returns the function's error as it is
 		t.Fatalf("session %s: no %s: %v", token, kind, err)
 	}

@@ -122,7 +122,7 @@ func (d served) until(typ events.Type, n int) {
 			return seen
 		}
 		return nil
-	})
+	}, nil)
 	if !errors.Is(err, seen) {
 		d.t.Fatalf("%s: %v, %d are missing", typ, err, n)
 	}

@@ -10,25 +10,25 @@ import (
 	"streamer/internal/events"
 )
 
-// Selection is a set of sessions, by their tokens.
-type Selection struct {
-	Tokens []string                // the sessions
-	Match  func(token string) bool // if not nil, all sessions for which it returns true, and Tokens is ignored
+type selection struct {
+	tokens []string
+	match  func(token string) bool
 }
 
-func (s *Selection) has(token string) bool {
-	if s.Match != nil {
-		return s.Match(token)
+func (s *selection) has(token string) bool {
+	if s.match != nil {
+		return s.match(token)
 	}
-	return slices.Contains(s.Tokens, token)
+	return slices.Contains(s.tokens, token)
 }
 
-// TailMany reads the events of several sessions, as Follow does for one, in the order
-// of the log: after an event was passed to fn, no event with a lower sequence
+// TailMany reads the events of several sessions, as Tail does for one: of those with the
+// tokens or, if match is not nil, of those for whose tokens it returns true. It reads them
+// in the order of the log: after an event was passed to fn, no event with a lower sequence
 // follows. Tails of several sessions share one NATS subscription to all events, from
 // which they also see where an event is missing: each stored message is republished.
-func (l *Log) TailMany(ctx context.Context, s Selection, after uint64, fn func(e events.Record, live bool) error, flush func() error) error {
-	return l.tail(ctx, &tail{l: l, selected: &s, last: after, fn: fn, flush: flush})
+func (l *Log) TailMany(ctx context.Context, tokens []string, match func(token string) bool, after uint64, fn func(e events.Record, live bool) error, flush func() error) error {
+	return l.tail(ctx, &tail{l: l, selected: &selection{tokens, match}, last: after, fn: fn, flush: flush})
 }
 
 // catchUpMany reads the selected events after last, up to the end that the log has
@@ -38,7 +38,7 @@ func (t *tail) catchUpMany(ctx context.Context, live bool) error {
 	if err != nil || end <= t.last {
 		return err
 	}
-	if t.selected.Match != nil {
+	if t.selected.match != nil {
 		err = t.readMatching(ctx, end, live)
 	} else {
 		err = t.merge(ctx, end, live)
@@ -83,7 +83,7 @@ type source struct {
 // slower.
 func (t *tail) merge(ctx context.Context, end uint64, live bool) error {
 	var sources []*source
-	for _, token := range t.selected.Tokens {
+	for _, token := range t.selected.tokens {
 		head, err := t.l.headOf(ctx, filterOf(token))
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (t *tail) merge(ctx context.Context, end uint64, live bool) error {
 			continue
 		}
 		r := readingOf(token)
-		r.Bytes = max(tailRead/len(t.selected.Tokens), minMergeRead)
+		r.Bytes = max(tailRead/len(t.selected.tokens), minMergeRead)
 		pull, stop := iter.Pull2(t.l.upTo(ctx, r, t.last, head))
 		defer stop()
 		sources = append(sources, &source{pull: pull})
@@ -103,36 +103,26 @@ func (t *tail) merge(ctx context.Context, end uint64, live bool) error {
 const minMergeRead = 16 << 10
 
 func (t *tail) passMerged(sources []*source, end uint64, live bool) error {
-	advance := func(s *source) (more bool, err error) {
-		s.next, err, more = s.pull()
-		return more && s.next.Seq <= end, err
-	}
-	open := sources[:0]
-	for _, s := range sources {
-		more, err := advance(s)
-		if err != nil {
-			return err
-		}
-		if more {
-			open = append(open, s)
-		}
-	}
-	for len(open) > 0 {
-		first := 0
-		for i, s := range open {
-			if s.next.Seq < open[first].next.Seq {
+	for len(sources) > 0 {
+		first := 0 // the one with the lowest sequence, which is 0 before its first event
+		for i, s := range sources {
+			if s.next.Seq < sources[first].next.Seq {
 				first = i
 			}
 		}
-		if err := t.pass(&open[first].next, live); err != nil {
+		s := sources[first]
+		if s.next.Seq > 0 {
+			if err := t.pass(&s.next, live); err != nil {
+				return err
+			}
+		}
+		var err error
+		var more bool
+		if s.next, err, more = s.pull(); err != nil {
 			return err
 		}
-		more, err := advance(open[first])
-		if err != nil {
-			return err
-		}
-		if !more {
-			open = slices.Delete(open, first, first+1)
+		if !more || s.next.Seq > end {
+			sources = slices.Delete(sources, first, first+1)
 		}
 	}
 	return nil

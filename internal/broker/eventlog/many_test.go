@@ -21,13 +21,13 @@ type manyFollower struct {
 	live chan struct{}
 }
 
-func followMany(t *testing.T, b testLog, s Selection, after uint64) *manyFollower {
+func followMany(t *testing.T, b testLog, s selection, after uint64) *manyFollower {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &manyFollower{t: t, got: make(chan events.Record, 10_000), live: make(chan struct{})}
 	var ended sync.WaitGroup
 	ended.Go(func() {
 		last := after
-		err := b.TailMany(ctx, s, after, func(e events.Record, live bool) error {
+		err := b.TailMany(ctx, s.tokens, s.match, after, func(e events.Record, live bool) error {
 			if e.Seq == 0 {
 				close(f.live)
 				return nil
@@ -85,9 +85,9 @@ func (i *interleaved) add(t testing.TB, b testLog, tokens ...string) (seqs []uin
 // TestTailMany checks that the events of several sessions are read in the order of
 // the log, from each cursor: first the stored ones, then new ones.
 func TestTailMany(t *testing.T) {
-	two := Selection{Tokens: []string{"a", "c", "none"}}
-	matching := Selection{Match: func(token string) bool { return strings.ContainsAny(token, "ac") }}
-	for name, s := range map[string]Selection{"tokens": two, "pattern": matching} {
+	two := selection{tokens: []string{"a", "c", "none"}}
+	matching := selection{match: func(token string) bool { return strings.ContainsAny(token, "ac") }}
+	for name, s := range map[string]selection{"tokens": two, "pattern": matching} {
 		t.Run(name, func(t *testing.T) {
 			b := start(t, broker.Options{})
 			var w interleaved
@@ -114,7 +114,7 @@ func TestTailMany(t *testing.T) {
 func TestTailManyFillsAGap(t *testing.T) {
 	b := start(t, broker.Options{})
 	var w interleaved
-	f := followMany(t, b, Selection{Tokens: []string{"a", "b"}}, 0)
+	f := followMany(t, b, selection{tokens: []string{"a", "b"}}, 0)
 	<-f.live
 	w.add(t, b, "a", "b")
 	f.want(1, 2)
@@ -132,7 +132,7 @@ func TestTailManyThroughARestart(t *testing.T) {
 	b := start(t, broker.Options{URL: s.URL()})
 	other := start(t, broker.Options{URL: s.URL()})
 	var w interleaved
-	f := followMany(t, b, Selection{Tokens: []string{"a", "b"}}, 0)
+	f := followMany(t, b, selection{tokens: []string{"a", "b"}}, 0)
 	<-f.live
 	f.want(w.add(t, other, "a", "b")...)
 	for range 2 {
@@ -152,7 +152,7 @@ func TestSlowTailMany(t *testing.T) {
 	release, got := make(chan struct{}), make(chan error, 1)
 	go func() {
 		next := uint64(1)
-		got <- b.TailMany(brokertest.Deadline(t), Selection{Tokens: []string{"a", "b"}}, 0, func(e events.Record, _ bool) error {
+		got <- b.TailMany(brokertest.Deadline(t), []string{"a", "b"}, nil, 0, func(e events.Record, _ bool) error {
 			switch e.Seq {
 			case 0:
 				return nil

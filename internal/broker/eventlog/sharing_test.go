@@ -28,7 +28,7 @@ func TestSharedHistory(t *testing.T) {
 				return errEnough
 			}
 			return nil
-		})
+		}, nil)
 	}()
 	<-began
 	all, again, rest := follow(t, b, "s", 0), follow(t, b, "s", 0), follow(t, b, "s", 10)

@@ -60,7 +60,7 @@ func TestSilentReaders(t *testing.T) {
 					return errEnough
 				}
 				return nil
-			})
+			}, nil)
 		}()
 	}
 	for range readers {
@@ -161,7 +161,7 @@ func TestLargeEventInHistory(t *testing.T) {
 		}
 		got = append(got, len(s.Data))
 		return nil
-	})
+	}, nil)
 	if !errors.Is(err, errEnough) || fmt.Sprint(got) != fmt.Sprint(sizes) {
 		t.Errorf("got events of %v bytes, %v, want %v", got, err, sizes)
 	}

@@ -2,6 +2,8 @@ package eventlog
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -24,19 +26,13 @@ const (
 
 // Tail reads the events of a session after sequence after: first the history with live
 // false, then once fn(events.Record{}, true), then new events, without end, with live
-// true. No event is left out or read twice; forged messages are skipped. Tails of one
-// session share a NATS subscription; a slow fn delays only its own tail. after must not
-// be beyond the log's end (EventBounds): events that are stored up to it are never read.
-// Tail returns fn's error or ctx's, and an error if an event that has to be passed to fn
-// is deleted before it is read.
-func (l *Log) Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error) error {
-	return l.Follow(ctx, token, after, fn, nil)
-}
-
-// Follow is Tail. In addition it calls flush, if not nil, after new
-// events, and after the call without an event, when no event waits. It returns
-// flush's error, too.
-func (l *Log) Follow(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error, flush func() error) error {
+// true. It calls flush, if not nil, after new events, and after the call without an event,
+// when no event waits. No event is left out or read twice; forged messages are skipped.
+// Tails of one session share a NATS subscription; a slow fn delays only its own tail. after
+// must not be beyond the log's end (EventBounds): events that are stored up to it are never
+// read. Tail returns the error of fn, flush or ctx, and an error if an event that has to be
+// passed to fn is deleted before it is read.
+func (l *Log) Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error, flush func() error) error {
 	return l.tail(ctx, &tail{l: l, token: token, last: after, fn: fn, flush: flush})
 }
 
@@ -90,7 +86,7 @@ func (t *tail) history(ctx context.Context) error {
 type tail struct {
 	l        *Log
 	token    string     // of the session; "" if several are selected
-	selected *Selection // nil for one session
+	selected *selection // nil for one session
 	last     uint64     // all events up to this sequence were passed to fn
 	fn       func(events.Record, bool) error
 	flush    func() error
@@ -213,5 +209,39 @@ func (t *tail) poke() {
 	select {
 	case t.wake <- struct{}{}:
 	default:
+	}
+}
+
+// errGone reports that an event that was in the log is not there any more: it was
+// deleted or has expired, or the log lost its end.
+var errGone = errors.New("eventlog: an event is not in the log any more")
+
+// goneTries is the number of times in a row that the stream's leader has to deny an
+// event before it is gone. A leader that was elected a moment ago may not have applied
+// all that is stored. The pauses between them add up to 1.26 s.
+const goneTries = 7
+
+// until calls read, which returns the sequence that it has reached, until that is at
+// least seq: the replica that answers may not have the event yet. It returns errGone if
+// the leader has neither the event nor a later one on the filter.
+func (l *Log) until(ctx context.Context, filter string, seq uint64, read func() (uint64, error)) error {
+	denied := 0 // times in a row
+	for try := 0; ; try++ {
+		if last, err := read(); err != nil || last >= seq {
+			return err
+		}
+		head, err := l.headOf(ctx, filter)
+		if err != nil {
+			return err
+		}
+		if denied++; head >= seq {
+			denied = 0
+		}
+		if denied >= goneTries {
+			return fmt.Errorf("%w: event %d of %s; the last one is event %d", errGone, seq, filter, head)
+		}
+		if err := l.b.Backoff(ctx, try); err != nil {
+			return err
+		}
 	}
 }

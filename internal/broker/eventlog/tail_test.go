@@ -42,10 +42,10 @@ func follow(t *testing.T, b testLog, token string, after uint64) *follower {
 			}
 			return nil
 		}
-		tail := func() error { return b.Tail(ctx, token, after, take) }
+		tail := func() error { return b.Tail(ctx, token, after, take, nil) }
 		if token == "" {
-			every := Selection{Match: func(string) bool { return true }}
-			tail = func() error { return b.TailMany(ctx, every, after, take, nil) }
+			every := func(string) bool { return true }
+			tail = func() error { return b.TailMany(ctx, nil, every, after, take, nil) }
 		}
 		if err := tail(); !errors.Is(err, context.Canceled) {
 			t.Errorf("tail of %q: %v", token, err)
@@ -240,7 +240,7 @@ func TestSlowTail(t *testing.T) {
 				return errEnough
 			}
 			return nil
-		})
+		}, nil)
 	}()
 	<-live
 	if got := len(b.watches.of); got != 1 {
@@ -269,7 +269,7 @@ func TestTailReturnsItsReadersError(t *testing.T) {
 	b := start(t, broker.Options{})
 	grow(t, b, "s", 1, 1, 0)
 	for _, token := range []string{"s", ""} {
-		if err := b.Tail(brokertest.Deadline(t), token, 0, func(events.Record, bool) error { return errEnough }); !errors.Is(err, errEnough) {
+		if err := b.Tail(brokertest.Deadline(t), token, 0, func(events.Record, bool) error { return errEnough }, nil); !errors.Is(err, errEnough) {
 			t.Errorf("token %q: got %v", token, err)
 		}
 	}

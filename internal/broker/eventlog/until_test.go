@@ -31,7 +31,7 @@ func TestTailOfDeletedEvents(t *testing.T) {
 				return fmt.Errorf("got event %v, which is deleted", e.ID)
 			}
 			return nil
-		})
+		}, nil)
 	}()
 	<-live
 	last = grow(t, b, "s", 3, 1, last)

@@ -66,7 +66,6 @@ type member struct {
 	left      <-chan struct{} // closed when it is not read any more
 }
 
-// part is a partition's share of consecutive inputs.
 type part struct {
 	batch []broker.Message
 	next  uint64 // the partition has no other input below this
@@ -252,18 +251,9 @@ func (r *run) send(timeout context.Context, m *member, p part) {
 }
 
 func byPartition(batch []broker.Message, members []*member) [][]broker.Message {
-	of, size := make([]int, len(batch)), make([]int, len(members))
-	for i := range batch {
-		if of[i], _ = partitionOf(batch[i].Subject); of[i] < len(members) {
-			size[of[i]]++
-		}
-	}
 	parts := make([][]broker.Message, len(members))
 	for i := range batch {
-		if p := of[i]; p < len(members) && members[p] != nil {
-			if parts[p] == nil {
-				parts[p] = make([]broker.Message, 0, size[p])
-			}
+		if p, _ := partitionOf(batch[i].Subject); p < len(members) && members[p] != nil {
 			parts[p] = append(parts[p], batch[i])
 		}
 	}
