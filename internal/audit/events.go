@@ -81,8 +81,7 @@ func (c *comparison) loadCheckpoints(ctx context.Context) error {
 	return nil
 }
 
-// maxSpelled is the maximum number of differences that are reported with their
-// events.
+// maxSpelled is the maximum number of differences that are reported with events.
 const maxSpelled = 20
 
 // The indexes of spelling.lines.

@@ -41,7 +41,7 @@ func (c *comparison) fold(ctx context.Context) error {
 func (c *comparison) reset() {
 	c.parts = nil
 	for range c.Log.Partitions() {
-		p := &part{sessions: map[string]*compared{}}
+		p := &part{sessions: map[string]*sessionDigest{}}
 		p.fold = &folding{c: c, part: p, states: map[string]*session.State{}}
 		c.parts = append(c.parts, p)
 	}
@@ -120,7 +120,7 @@ func (f *folding) input(ctx context.Context, in *inputs.Input) error {
 	if state == nil {
 		state = new(session.State)
 		f.states[in.Token] = state
-		f.part.sessions[in.Token] = &compared{folded: true}
+		f.part.sessions[in.Token] = &sessionDigest{folded: true}
 	}
 	s := f.part.sessions[in.Token]
 	f.out = session.Fold(f.out[:0], state, session.Input{Input: *in, Rules: f.rules.InForce(), Reader: &f.reader})

@@ -1,13 +1,18 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/rewind"
 	"streamer/internal/session"
 	"streamer/internal/snapshot"
 )
@@ -16,7 +21,7 @@ import (
 // It writes a snapshot of each session, in which the unfinished messages are
 // muted, and moves the checkpoint to the first input of the log. The partition
 // must have stopped in all workers. A call that was interrupted can be repeated.
-func Recover(ctx context.Context, log RecoverLog, loss Loss) error {
+func Recover(ctx context.Context, log Log, loss Loss) error {
 	m, rev, err := log.LoadCheckpoint(ctx, loss.Partition)
 	if err != nil {
 		return err
@@ -59,7 +64,7 @@ func rulesAt(m broker.Checkpoint) (*session.Rules, error) {
 }
 
 type recovery struct {
-	log   RecoverLog
+	log   Log
 	loss  Loss
 	rules *session.Rules
 }
@@ -168,4 +173,180 @@ func (r *recovery) outdatedSessions(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Loss is a partition that lost inputs before they were folded, or that holds
+// sessions whose snapshots were lost.
+type Loss struct {
+	Partition  int
+	Checkpoint uint64 // the partition is folded up to this input
+	First      uint64 // the first input of the input log; 0 where no input was lost
+	Sessions   []LostSession
+}
+
+// LostSession is a session of such a partition.
+type LostSession struct {
+	Token   string
+	Open    session.OpenItems // what Recover closes
+	lastSeq uint64            // of its last event
+}
+
+// Losses returns the partitions that stopped because inputs were lost, and those
+// that hold sessions because their snapshots were lost. It lists the sessions of
+// each that have open items, which nothing else would ever close, and changes
+// nothing. It calls progress, unless that is nil, while it reads the event log.
+func Losses(ctx context.Context, log Log, progress func(Progress)) ([]Loss, error) {
+	losses, held, err := lostPartitions(ctx, log)
+	if err != nil || losses == nil {
+		return nil, err
+	}
+	open, err := openSessions(ctx, log, progress)
+	if err != nil {
+		return nil, err
+	}
+	for _, token := range slices.Sorted(maps.Keys(held)) { // one may have no open item any more
+		if !slices.ContainsFunc(open, func(s LostSession) bool { return s.Token == token }) {
+			open = append(open, LostSession{Token: token})
+		}
+	}
+	for i := range losses {
+		for _, s := range open {
+			if log.Partition(s.Token) == losses[i].Partition && (losses[i].First != 0 || held[s.Token]) {
+				losses[i].Sessions = append(losses[i].Sessions, s)
+			}
+		}
+	}
+	return losses, nil
+}
+
+// lostPartitions returns the losses without their sessions, and the tokens of the
+// held sessions.
+func lostPartitions(ctx context.Context, log Log) (losses []Loss, held map[string]bool, err error) {
+	first, _, err := log.InputBounds(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	held = map[string]bool{}
+	for p := range log.Partitions() {
+		m, _, err := log.LoadCheckpoint(ctx, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		n := len(held)
+		_, err = log.ListSnapshots(ctx, p, func(token string, _ uint64, header map[string]string, _ time.Time) error {
+			if snapshot.ParseHeader(header).Held != "" {
+				held[token] = true
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case m.Seq != 0 && m.Seq < first && first > 1:
+			losses = append(losses, Loss{Partition: p, Checkpoint: m.Seq, First: first})
+		case len(held) > n:
+			losses = append(losses, Loss{Partition: p, Checkpoint: m.Seq})
+		}
+	}
+	return losses, held, nil
+}
+
+// openSessions returns the sessions of the event log that have open items, in the
+// order of their last events.
+func openSessions(ctx context.Context, log Log, progress func(Progress)) ([]LostSession, error) {
+	first, last, err := log.EventBounds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byToken := map[string]*LostSession{}
+	err = log.Events(ctx, "", 0, func(stored events.Record) error {
+		if progress != nil {
+			progress(Progress{What: "events", Done: stored.Seq + 1 - first, Total: max(last, stored.Seq) + 1 - first})
+		}
+		s := byToken[stored.Token]
+		if s == nil {
+			s = &LostSession{Token: stored.Token}
+			byToken[stored.Token] = s
+		}
+		s.lastSeq = stored.Seq
+		return s.Open.AddStored(stored)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("audit: reading the event log: %w", err)
+	}
+	var list []LostSession
+	for _, s := range byToken {
+		if !s.Open.Empty() {
+			list = append(list, *s)
+		}
+	}
+	slices.SortFunc(list, func(a, b LostSession) int { return cmp.Compare(a.lastSeq, b.lastSeq) })
+	return list, nil
+}
+
+// Rewinds repairs the input log for each partition to which it came back shorter than
+// what was folded, and calls fn with what was done. With dry it changes nothing, and
+// calls fn with what it would do.
+func Rewinds(ctx context.Context, log Log, dry bool, fn func(p int, r *rewind.Report)) error {
+	var known [][]rewind.Evidence
+	var since time.Time // the oldest checkpoint
+	for p := range log.Partitions() {
+		m, _, err := log.LoadCheckpoint(ctx, p)
+		if err != nil && !errors.Is(err, broker.ErrDamaged) {
+			return err
+		}
+		if p == 0 || m.Read.At.Before(since) {
+			since = m.Read.At
+		}
+		of, err := evidence(ctx, log, p, m)
+		if err != nil {
+			return err
+		}
+		known = append(known, of)
+	}
+	if !since.IsZero() {
+		since = since.Add(-time.Minute) // the clocks of servers differ
+	}
+	recent, err := log.RecentEvents(ctx, since)
+	if err != nil {
+		return err
+	}
+	reports, errs := make([]rewind.Report, len(known)), make([]error, len(known))
+	var wg sync.WaitGroup
+	for p, of := range known {
+		if r, ok := recent[p]; ok {
+			of = append(of, rewind.EventEvidence(&r.Top))
+		}
+		wg.Go(func() { // together: each asks for seconds whether the log is that short
+			if reports[p], errs[p] = rewind.Repair(ctx, log, p, of, dry); errs[p] != nil {
+				errs[p] = fmt.Errorf("audit: partition %d: %w", p, errs[p])
+			}
+		})
+	}
+	wg.Wait()
+	for p := range reports {
+		if errs[p] == nil && !reports[p].Same() {
+			fn(p, &reports[p])
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// evidence returns the inputs that checkpoint and snapshots show to have been folded.
+func evidence(ctx context.Context, log Log, p int, m broker.Checkpoint) ([]rewind.Evidence, error) {
+	var known []rewind.Evidence
+	if m.Seq > 0 {
+		known = append(known, rewind.Evidence{N: m.Seq - 1})
+	}
+	if m.Read.Seq > 0 {
+		known = append(known, rewind.Evidence{N: m.Read.Seq, At: m.Read.At})
+	}
+	_, err := log.ListSnapshots(ctx, p, func(token string, _ uint64, header map[string]string, _ time.Time) error {
+		if h := snapshot.ParseHeader(header); h.Input > 0 {
+			known = append(known, rewind.Evidence{N: h.Input, Token: token, At: h.At})
+		}
+		return nil
+	})
+	return known, err
 }

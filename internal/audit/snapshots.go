@@ -65,7 +65,7 @@ func (c *comparison) unreadable(ctx context.Context) ([]Unreadable, error) {
 // order, by the verdicts of usable.
 func (c *comparison) lacking(verdicts []map[string]string) (list []Unreadable) {
 	kept := time.Now().Add(-c.Log.SnapshotAge())
-	c.each(func(token string, s *compared) {
+	c.each(func(token string, s *sessionDigest) {
 		if s.covered == (events.ID{}) || s.at.Before(kept) {
 			return
 		}

@@ -3,9 +3,11 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
+	"io"
 	"slices"
 	"time"
 
@@ -13,22 +15,30 @@ import (
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
+	"streamer/internal/rewind"
 )
 
-// Log is the part of the broker that a Verification reads.
+// Log is the part of the broker that this package uses.
 type Log interface {
+	rewind.RepairLog
 	Partitions() int
 	Partition(token string) int
-	InputBounds(ctx context.Context) (first, last uint64, err error)
-	Input(ctx context.Context, seq uint64) (in inputs.Input, ok bool, err error)
 	AllInputs(ctx context.Context, from uint64, deliver func(batch []inputs.Input, next uint64) error) error
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 	Entries(ctx context.Context, token string, after uint64, fn func(eventlog.Entry) error) error
+	Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error
+	Head(ctx context.Context, token string) (seq uint64, last events.Record, err error)
+	RecentEvents(ctx context.Context, t time.Time) (map[int]eventlog.Recent, error)
 	Blob(ctx context.Context, ref events.Ref) ([]byte, error)
 	LoadCheckpoint(ctx context.Context, p int) (m broker.Checkpoint, rev uint64, err error)
+	WriteCheckpoint(ctx context.Context, p int, m broker.Checkpoint, rev uint64) (newRev uint64, err error)
 	LoadSnapshot(ctx context.Context, p int, token string) (s broker.Snapshot, ok bool, err error)
 	AllSnapshots(ctx context.Context, fn func(token string, s broker.Snapshot, wrong error) error) error
+	ListSnapshots(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) (complete bool, err error)
 	SnapshotAge() time.Duration
+	EventPub(token string, e *events.Event, body []byte, trace map[string]string, prev uint64) *broker.Pub
+	SnapshotPub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *broker.Pub, blobs []*broker.Pub)
+	PublishWait(ctx context.Context, p *broker.Pub) broker.Ack
 }
 
 // Report is the result of a Verification.
@@ -60,13 +70,7 @@ type Difference struct {
 
 // String returns the difference as text of three lines.
 func (d Difference) String() string {
-	or := func(s string) string {
-		if s == "" {
-			return "(nothing)"
-		}
-		return s
-	}
-	return fmt.Sprintf("session %s, event %d:\n  expected    %s\n  the log has %s", d.Token, d.Place, or(d.Want), or(d.Got))
+	return fmt.Sprintf("session %s, event %d:\n  expected    %s\n  the log has %s", d.Token, d.Place, cmp.Or(d.Want, "(nothing)"), cmp.Or(d.Got, "(nothing)"))
 }
 
 // Unreadable is a session without a usable snapshot.
@@ -78,8 +82,7 @@ type Unreadable struct {
 // String returns the session and the reason in one line.
 func (u Unreadable) String() string { return fmt.Sprintf("session %s: snapshot: %s", u.Token, u.Why) }
 
-// lagTime is how long a Verification waits for events that a running worker may
-// still be appending.
+// lagTime is how long a Verification waits for events that a worker may append.
 const lagTime = 5 * time.Second
 
 // Progress is the progress of one step of a long operation.
@@ -150,12 +153,12 @@ type comparison struct {
 
 type part struct {
 	fold     *folding
-	sessions map[string]*compared
+	sessions map[string]*sessionDigest
 }
 
-// compared is one session. It keeps a digest of the events of each log, because
+// sessionDigest is one session. It keeps a digest of the events of each log, because
 // there can be many.
-type compared struct {
+type sessionDigest struct {
 	want, got digest
 	folded    bool      // it has inputs
 	older     bool      // it began before the first input of the log
@@ -185,18 +188,18 @@ func newComparison(v Verification, first, last uint64, tokens []string) *compari
 
 func (c *comparison) includes(token string) bool { return len(c.only) == 0 || c.only[token] }
 
-func (c *comparison) session(token string) *compared {
+func (c *comparison) session(token string) *sessionDigest {
 	sessions := c.parts[c.Log.Partition(token)].sessions
 	s := sessions[token]
 	if s == nil {
-		s = &compared{}
+		s = &sessionDigest{}
 		sessions[token] = s
 	}
 	return s
 }
 
 // each calls f with every session, in no order.
-func (c *comparison) each(f func(token string, s *compared)) {
+func (c *comparison) each(f func(token string, s *sessionDigest)) {
 	for _, p := range c.parts {
 		for token, s := range p.sessions {
 			f(token, s)
@@ -232,7 +235,7 @@ func (c *comparison) settled(ctx context.Context) (wrong []string, err error) {
 // compare returns the sessions that differ, in order. lag reports whether one of
 // them has too few events.
 func (c *comparison) compare() (wrong []string, lag bool) {
-	c.each(func(token string, s *compared) {
+	c.each(func(token string, s *sessionDigest) {
 		if !s.older && !s.lost && s.want != s.got {
 			wrong = append(wrong, token)
 			lag = lag || s.got.n < s.want.n
@@ -273,7 +276,7 @@ func (c *comparison) report(tokens []string) Report {
 		r.Inputs += p.fold.inputs
 	}
 	known := map[string]bool{}
-	c.each(func(token string, s *compared) {
+	c.each(func(token string, s *sessionDigest) {
 		known[token] = s.folded || s.older || s.got.n > 0
 		switch {
 		case s.lost:
@@ -290,4 +293,34 @@ func (c *comparison) report(tokens []string) Report {
 		}
 	}
 	return r
+}
+
+// namedAtMost is the maximum number of unreadable sessions that Print names.
+const namedAtMost = 20
+
+// Print writes the report as text.
+func (r *Report) Print(w io.Writer) {
+	for _, d := range r.Differences {
+		fmt.Fprintln(w, d)
+	}
+	for _, u := range r.Unreadable[:min(namedAtMost, len(r.Unreadable))] {
+		fmt.Fprintln(w, u)
+	}
+	if n := len(r.Unreadable); n > namedAtMost {
+		fmt.Fprintf(w, "... and %d more sessions whose snapshots cannot be read\n", n-namedAtMost)
+	}
+	fmt.Fprintf(w, "%d inputs folded again: %d sessions with %d events compared, %d differ", r.Inputs, r.Sessions, r.Events, len(r.Differences))
+	if n := len(r.Unreadable); n > 0 {
+		fmt.Fprintf(w, "; %d sessions have events and no snapshot that can be read", n)
+	}
+	if r.Older > 0 {
+		fmt.Fprintf(w, "; %d sessions began before the input log does and were not compared", r.Older)
+	}
+	if r.Lost > 0 {
+		fmt.Fprintf(w, "; %d sessions have events of inputs that the input log lost and were not compared", r.Lost)
+	}
+	fmt.Fprintln(w)
+	for _, token := range r.Unknown {
+		fmt.Fprintf(w, "neither log has session %s\n", token)
+	}
 }
