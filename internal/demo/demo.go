@@ -8,12 +8,14 @@
 package demo
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"streamer/internal/cli"
 	"streamer/internal/server"
 	"streamer/internal/session"
 )
@@ -114,4 +116,19 @@ func (p *player) printAddresses(w io.Writer, s *server.Server) {
 		fmt.Fprintf(w, "%s      %s\n", label, s.SessionPage(part.name))
 	}
 	fmt.Fprintf(w, "events    nats --server %s sub 'toolcalls.>'\n\n", s.Broker.URL())
+}
+
+// Enter returns a channel that is closed when a line is read from a terminal. It
+// returns nil if in is no terminal.
+func Enter(in io.Reader) <-chan struct{} {
+	if !cli.IsTerminal(in) {
+		return nil
+	}
+	key := make(chan struct{})
+	go func() { // until the process ends: a read of a terminal cannot be stopped
+		if _, err := bufio.NewReader(in).ReadString('\n'); err == nil {
+			close(key)
+		}
+	}()
+	return key
 }

@@ -1,16 +1,20 @@
 package demo
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"streamer/internal/client"
 	"streamer/internal/events"
+	"streamer/internal/lifecycle"
 	"streamer/internal/server"
 	"streamer/internal/session"
 )
@@ -55,8 +59,6 @@ func newPlayer(server *server.Server, suffix string, speed time.Duration) (*play
 // restAfter is the time between two rounds at speed 1.
 const restAfter = 4 * time.Second
 
-// rounds plays the sessions once, or with Options.Loop until ctx ends. It prints a
-// summary after each round.
 func (p *player) rounds(ctx context.Context, out io.Writer, o Options) error {
 	for _, s := range p.parts {
 		if err := awaitRules(ctx, p.broker, s.name, p.rules); err != nil {
@@ -75,7 +77,7 @@ func (p *player) rounds(ctx context.Context, out io.Writer, o Options) error {
 			return nil
 		}
 		if p.speed > 0 {
-			if err := sleep(ctx, restAfter/p.speed); err != nil {
+			if err := client.Sleep(ctx, restAfter/p.speed); err != nil {
 				return err
 			}
 		}
@@ -88,12 +90,14 @@ func (p *player) awaitStart(ctx context.Context, out io.Writer, o Options, round
 	if o.Once {
 		return nil
 	}
+	var key <-chan struct{}
 	if round == 1 {
-		fmt.Fprint(out, startText(o))
-	}
-	key := o.Key
-	if round > 1 {
-		key = nil
+		key = o.Key
+		enter := ""
+		if key != nil {
+			enter = ", or with Enter"
+		}
+		fmt.Fprintf(out, "The sessions begin when one of these pages is open%s.\n", enter)
 	}
 	for p.viewers() == 0 {
 		select {
@@ -105,13 +109,6 @@ func (p *player) awaitStart(ctx context.Context, out io.Writer, o Options, round
 		}
 	}
 	return nil
-}
-
-func startText(o Options) string {
-	if o.Key == nil {
-		return "The sessions begin when one of these pages is open.\n"
-	}
-	return "The sessions begin when one of these pages is open, or with Enter.\n"
 }
 
 func (p *player) play(ctx context.Context, round int) error {
@@ -135,7 +132,7 @@ func (p *player) publish(ctx context.Context, s *part, inputs []client.Recorded)
 	}
 	r := client.Replayer{Broker: p.broker, Token: token, Speed: p.speed}
 	if p.speed > 0 { // the sessions do not begin at the same time
-		if err := sleep(ctx, inputs[0].At/p.speed); err != nil {
+		if err := client.Sleep(ctx, inputs[0].At/p.speed); err != nil {
 			return err
 		}
 	}
@@ -150,8 +147,6 @@ func (p *player) publish(ctx context.Context, s *part, inputs []client.Recorded)
 // pollEvery is the time between two reads of the event log.
 const pollEvery = 100 * time.Millisecond
 
-// awaitClosed waits until every call is closed. Its error names the calls that
-// stay open too long.
 func (p *player) awaitClosed(ctx context.Context) error {
 	for deadline := time.Now().Add(p.patience); ; {
 		var open []string
@@ -169,7 +164,7 @@ func (p *player) awaitClosed(ctx context.Context) error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("still open after %s: %s", p.patience, strings.Join(open, "; "))
 		}
-		if err := sleep(ctx, pollEvery); err != nil {
+		if err := client.Sleep(ctx, pollEvery); err != nil {
 			return err
 		}
 	}
@@ -192,14 +187,99 @@ func (p *player) summary() string {
 	return fmt.Sprintf("demo: %d sessions, %d calls: %s", len(p.parts), calls, strings.Join(words, ", "))
 }
 
-// sleep waits for d, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
+// callLog is the state of a session's calls according to its event log.
+type callLog struct {
+	expected int    // number of calls of the session
+	seq      uint64 // of the last event read
+	calls    []call
+}
+
+// call is one call. Its status is not terminal while it is open.
+type call struct {
+	call, tool string
+	status     events.Status
+}
+
+func (l *callLog) read(ctx context.Context, b *client.Broker, name string) error {
+	token, err := events.Token(name)
+	if err != nil {
+		return err
 	}
+	return b.Events(ctx, token, l.seq, func(stored events.Record) error {
+		l.seq = stored.Seq
+		if stored.Type != events.ToolCallStart && stored.Type != events.ToolCallResult {
+			return nil
+		}
+		var e events.Event
+		if err := json.Unmarshal(stored.Data, &e); err != nil {
+			return fmt.Errorf("session %s: event %d: %w", name, stored.Seq, err)
+		}
+		i := slices.IndexFunc(l.calls, func(c call) bool { return c.call == e.Call })
+		if i < 0 {
+			i, l.calls = len(l.calls), append(l.calls, call{call: e.Call, tool: e.ToolName})
+		}
+		l.calls[i].status = e.Status
+		return nil
+	})
+}
+
+func (l *callLog) open() []string {
+	var open []string
+	for _, c := range l.calls {
+		if !c.status.Terminal() {
+			open = append(open, "call "+c.call+" of "+c.tool)
+		}
+	}
+	if missing := l.expected - len(l.calls); missing > 0 {
+		open = append(open, fmt.Sprintf("%d calls have not begun", missing))
+	}
+	return open
+}
+
+// rulesTime bounds the wait for the settings to come into force.
+const rulesTime = 30 * time.Second
+
+// awaitRules waits until rules are in force in the partition of a session: a
+// worker appends its settings after it has read the log to its end.
+func awaitRules(ctx context.Context, b *client.Broker, name string, rules *session.Rules) error {
+	ours, err := json.Marshal(rules)
+	if err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	token, err := events.Token(name)
+	if err != nil {
+		return err
+	}
+	p := b.Partition(token)
+	waiting, cancel := context.WithTimeout(ctx, rulesTime)
+	defer cancel()
+	for {
+		last, err := lastRules(waiting, b, p)
+		if err == nil && bytes.Equal(last, ours) {
+			return nil
+		}
+		if err == nil {
+			err = client.Sleep(waiting, pollEvery)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return fmt.Errorf("the demo's settings did not come into force in partition %d within %s: %w", p, rulesTime, err)
+		}
+	}
+}
+
+// lastRules returns the last settings of a partition, or those of its checkpoint if the
+// input log has no later ones.
+func lastRules(ctx context.Context, b *client.Broker, p int) ([]byte, error) {
+	in, ok, err := b.LastRules(ctx, p)
+	if err != nil || ok {
+		return in.Data, err
+	}
+	mark, _, err := b.LoadCheckpoint(ctx, p)
+	if err != nil || len(mark.Rules) > 0 {
+		return mark.Rules, err
+	}
+	return json.Marshal(lifecycle.DefaultRules())
 }

@@ -3,7 +3,10 @@ package demo
 import (
 	"bytes"
 	"embed"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"streamer/internal/client"
 	"streamer/internal/events"
@@ -13,8 +16,7 @@ import (
 //go:embed sessions/*.jsonl
 var files embed.FS
 
-// names returns the names of the recorded sessions. The first is the one to watch
-// first.
+// names returns the names of the recorded sessions, the one to watch first.
 func names() []string {
 	return []string{"trip-planner", "code-review", "data-analyst", "support-desk", "supplier-check", "night-report"}
 }
@@ -41,4 +43,42 @@ func fold(list []client.Recorded) []events.Event {
 		a.Input(in.Kind, in.At, in.Data)
 	}
 	return a.Events
+}
+
+// round returns the inputs of a part for the given round, from 1. From the second
+// round on, the ids of messages and calls are others: a repeated message would
+// continue the one of the round before.
+func (s *part) round(n int) []client.Recorded {
+	if n == 1 {
+		return s.inputs
+	}
+	rename := renamer(fold(s.inputs), n)
+	list := slices.Clone(s.inputs)
+	for i := range list {
+		list[i].Data = []byte(rename.Replace(string(list[i].Data)))
+	}
+	return list
+}
+
+// renamer returns a replacer that appends the number of a round to every id of a
+// message, a call or a wait in list.
+func renamer(list []events.Event, n int) *strings.Replacer {
+	ids := map[string]bool{}
+	for _, e := range list {
+		if e.Place != nil {
+			ids[e.MessageID] = true
+		}
+		ids[e.ID], ids[e.InterruptID] = true, true
+	}
+	delete(ids, "")
+	var pairs []string
+	for id := range ids {
+		pairs = append(pairs, quoted(id), quoted(fmt.Sprintf("%s-%d", id, n)))
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+func quoted(text string) string {
+	data, _ := json.Marshal(text) // a string always marshals
+	return string(data)
 }
