@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// file is one file of an archive.
 type file struct {
 	name       string
 	body       []byte

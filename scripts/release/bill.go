@@ -13,18 +13,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// bill is the bill of materials of a program: the modules that are in it.
 type bill struct {
 	version string
 	hash    string // SHA-256 of the program, in hexadecimal digits
 	modules []module
 }
 
-// module is a module in a program.
 type module struct {
 	path, version string
 	sum           string // of go.sum; empty for the standard library
@@ -67,8 +66,6 @@ func readBill(ctx context.Context, s *source, program string) (*bill, error) {
 	return b, errors.Join(errs...)
 }
 
-// moduleDirs returns the directory of each module that the program can need, and that
-// of the Go distribution as std.
 func moduleDirs(ctx context.Context, s *source) (map[string]string, error) {
 	root, err := output(ctx, s.dir, "go", "env", "GOROOT")
 	if err != nil {
@@ -95,72 +92,99 @@ func (b *bill) texts() []byte {
 	return out.Bytes()
 }
 
-// The members of a CycloneDX document that are written.
-type (
-	document struct {
-		Schema      string      `json:"$schema"`
-		Format      string      `json:"bomFormat"`
-		SpecVersion string      `json:"specVersion"`
-		Version     int         `json:"version"`
-		Metadata    metadata    `json:"metadata"`
-		Components  []component `json:"components"`
-	}
-	metadata struct {
-		Component component `json:"component"`
-	}
-	component struct {
-		Ref        string          `json:"bom-ref"`
-		Type       string          `json:"type"`
-		Name       string          `json:"name"`
-		Version    string          `json:"version"`
-		PURL       string          `json:"purl"`
-		Hashes     []hash          `json:"hashes,omitempty"`
-		Licences   []licenceChoice `json:"licenses,omitempty"`
-		Properties []property      `json:"properties,omitempty"`
-	}
-	hash struct {
-		Algorithm string `json:"alg"`
-		Content   string `json:"content"`
-	}
-	licenceChoice struct {
-		Licence struct {
-			ID string `json:"id"`
-		} `json:"license"`
-	}
-	property struct {
-		Name  string `json:"name"`
-		Value string `json:"value"`
-	}
-)
-
 // write writes the bill as CycloneDX JSON. It has neither a time nor a serial number,
 // which would differ from build to build.
 func (b *bill) write(w io.Writer) error {
-	main := newComponent("application", "streamer", b.version)
-	main.Hashes = []hash{{"SHA-256", b.hash}}
-	d := document{
-		Schema: "http://cyclonedx.org/schema/bom-1.6.schema.json", Format: "CycloneDX", SpecVersion: "1.6", Version: 1,
-		Metadata: metadata{main},
+	type object map[string]any
+	component := func(kind, path, version string) object {
+		purl := "pkg:golang/" + path + "@" + strings.ReplaceAll(version, "+", "%2B")
+		return object{"bom-ref": purl, "type": kind, "name": path, "version": version, "purl": purl}
 	}
+	program := component("application", "streamer", b.version)
+	program["hashes"] = []object{{"alg": "SHA-256", "content": b.hash}}
+	var components []object
 	for _, m := range b.modules {
-		c := newComponent("library", m.path, m.version)
+		c := component("library", m.path, m.version)
+		var licences []object
 		for _, id := range m.licences {
-			var choice licenceChoice
-			choice.Licence.ID = id
-			c.Licences = append(c.Licences, choice)
+			licences = append(licences, object{"license": object{"id": id}})
 		}
+		c["licenses"] = licences
 		if m.sum != "" { // of a list of files, so that it is no hash of CycloneDX
-			c.Properties = []property{{"go:sum", m.sum}}
+			c["properties"] = []object{{"name": "go:sum", "value": m.sum}}
 		}
-		d.Components = append(d.Components, c)
+		components = append(components, c)
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(d)
+	return e.Encode(object{
+		"$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json", "bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
+		"metadata": object{"component": program}, "components": components,
+	})
 }
 
-// newComponent returns a component that is a Go module.
-func newComponent(kind, path, version string) component {
-	purl := "pkg:golang/" + path + "@" + strings.ReplaceAll(version, "+", "%2B")
-	return component{Ref: purl, Type: kind, Name: path, Version: version, PURL: purl}
+// licence is one licence, recognised by passages that its text must have and must
+// not have. Passages are lower case, with single spaces.
+type licence struct {
+	id          string // of SPDX
+	has, hasNot []string
+}
+
+// allowed returns the licences that a dependency may have. A text that matches none is
+// an error.
+func allowed() []licence {
+	const bsd = "redistribution and use in source and binary forms"
+	const third = "endorse or promote products derived from"
+	return []licence{
+		{id: "MIT", has: []string{"permission is hereby granted, free of charge", "the software is provided \"as is\""}},
+		{id: "BSD-3-Clause", has: []string{bsd, third}},
+		{id: "BSD-2-Clause", has: []string{bsd}, hasNot: []string{third}},
+		{id: "Apache-2.0", has: []string{"apache license", "version 2.0"}},
+		{id: "ISC", has: []string{"permission to use, copy, modify, and", "distribute this software for any purpose with or without fee"}},
+	}
+}
+
+// licenceFile matches the names of files with the text of a licence.
+var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([.-].*)?$`)
+
+func licencesOf(dir string) (ids []string, text string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	var all strings.Builder
+	for _, e := range entries {
+		if e.IsDir() || !licenceFile.MatchString(e.Name()) {
+			continue
+		}
+		body, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, "", err
+		}
+		all.Write(body)
+		all.WriteByte('\n')
+	}
+	ids, err = recognise(all.String())
+	return ids, all.String(), err
+}
+
+func recognise(text string) (ids []string, err error) {
+	flat := strings.Join(strings.Fields(strings.ToLower(text)), " ")
+	flat = strings.NewReplacer("“", `"`, "”", `"`, "``", `"`, "''", `"`).Replace(flat)
+	if flat == "" {
+		return nil, errors.New("there is no file with a licence")
+	}
+	if strings.Contains(flat, "general public license version") || strings.Contains(flat, "gnu general public license") {
+		return nil, errors.New("the licence is one of GNU, which is not allowed")
+	}
+	in := func(passage string) bool { return strings.Contains(flat, passage) }
+	for _, l := range allowed() {
+		if !slices.ContainsFunc(l.has, func(p string) bool { return !in(p) }) && !slices.ContainsFunc(l.hasNot, in) {
+			ids = append(ids, l.id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("the licence is not in the list of allowed ones: %.80q", flat)
+	}
+	return ids, nil
 }

@@ -18,7 +18,6 @@ import (
 	"strings"
 )
 
-// platforms are those of a release.
 const platforms = "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64"
 
 func main() {
@@ -118,7 +117,6 @@ func (s *source) release(ctx context.Context, platform, output string) ([]string
 	return []string{archive, name + ".cdx.json"}, err
 }
 
-// content returns the files of an archive, below a directory of its name.
 func (s *source) content(program, name string, b *bill) ([]file, error) {
 	body, err := os.ReadFile(program)
 	if err != nil {
