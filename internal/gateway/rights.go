@@ -50,8 +50,10 @@ func permitted(path, methods string, h handler) handler {
 			}
 			sessions = []string{session}
 		case path == manySessions && r.URL.Query().Has("pattern"):
-			if err := permitPatterns(r, r.URL.Query()["pattern"]); err != nil {
-				return err
+			for _, p := range r.URL.Query()["pattern"] {
+				if !identity(r).MayPattern(auth.Watch, p) {
+					return respond.Refuse(http.StatusForbidden, fmt.Sprintf("the token does not permit to watch all sessions that match %.100q", p))
+				}
 			}
 			return h(w, r)
 		case path == manySessions:
@@ -64,15 +66,6 @@ func permitted(path, methods string, h handler) handler {
 		}
 		return h(w, r)
 	}
-}
-
-func permitPatterns(r *http.Request, patterns []string) error {
-	for _, p := range patterns {
-		if !identity(r).MayPattern(auth.Watch, p) {
-			return respond.Refuse(http.StatusForbidden, fmt.Sprintf("the token does not permit to watch all sessions that match %.100q", p))
-		}
-	}
-	return nil
 }
 
 // manySessions is the path of streams of the sessions that a query names.
