@@ -13,6 +13,7 @@ import (
 
 	"streamer/internal/client"
 	"streamer/internal/events"
+	"streamer/internal/gateway/respond"
 	"streamer/internal/natsservice"
 	"streamer/internal/server"
 )
@@ -41,7 +42,7 @@ func Service(s *server.Server) natsservice.Service {
 			}
 			text, err := json.Marshal(a)
 			if err == nil && len(text) > limit {
-				err = &Refusal{413, fmt.Sprintf("the answer has %d bytes, %d are possible: set a smaller limit", len(text), limit)}
+				err = respond.Refuse(413, fmt.Sprintf("the answer has %d bytes, %d are possible: set a smaller limit", len(text), limit))
 			}
 			return text, err
 		}}
@@ -57,16 +58,8 @@ func Service(s *server.Server) natsservice.Service {
 	}
 }
 
-// Refusal is the error for a request that has no answer.
-type Refusal struct {
-	Status int // as in HTTP
-	Text   string
-}
-
-func (r *Refusal) Error() string { return r.Text }
-
 func status(err error) (int, string) {
-	if r, ok := errors.AsType[*Refusal](err); ok {
+	if r, ok := errors.AsType[*respond.Refusal](err); ok {
 		return r.Status, r.Text
 	}
 	if none, ok := errors.AsType[*NoEventsError](err); ok {
@@ -88,18 +81,18 @@ func parseQuery(request []byte) (q query, err error) {
 		d := json.NewDecoder(gobytes.NewReader(request))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&q); err != nil {
-			return q, &Refusal{400, fmt.Sprintf("invalid request: %v", err)}
+			return q, respond.Refuse(400, fmt.Sprintf("invalid request: %v", err))
 		}
 		if _, err := d.Token(); !errors.Is(err, io.EOF) {
-			return q, &Refusal{400, "invalid request: more than one JSON value"}
+			return q, respond.Refuse(400, "invalid request: more than one JSON value")
 		}
 	}
 	if q.Limit < 0 || q.Limit > maxEntries {
-		return q, &Refusal{400, fmt.Sprintf("invalid limit %d: need 1 to %d", q.Limit, maxEntries)}
+		return q, respond.Refuse(400, fmt.Sprintf("invalid limit %d: need 1 to %d", q.Limit, maxEntries))
 	}
 	for _, t := range q.Types {
 		if !slices.Contains(events.Types(), t) {
-			return q, &Refusal{400, fmt.Sprintf("unknown type of events %q", t)}
+			return q, respond.Refuse(400, fmt.Sprintf("unknown type of events %q", t))
 		}
 	}
 	q.Limit = cmp.Or(q.Limit, usualEntries)
@@ -108,11 +101,11 @@ func parseQuery(request []byte) (q query, err error) {
 
 func (q query) token() (string, error) {
 	if q.Session == "" {
-		return "", &Refusal{400, `the request names no session: {"session":"chat-42"}`}
+		return "", respond.Refuse(400, `the request names no session: {"session":"chat-42"}`)
 	}
 	token, err := events.Token(q.Session)
 	if err != nil {
-		return "", &Refusal{400, fmt.Sprintf("invalid session: %v", err)}
+		return "", respond.Refuse(400, fmt.Sprintf("invalid session: %v", err))
 	}
 	return token, nil
 }
@@ -192,7 +185,7 @@ func (q queries) events(ctx context.Context, req query, limit int) (any, error) 
 	case err != nil && !errors.Is(err, errEnough):
 		return nil, err
 	case a.More && len(a.Events) == 0:
-		return nil, &Refusal{413, fmt.Sprintf("the event after %d is larger than an answer, which has at most %d bytes: read it over HTTP or from the stream TOOLCALLS", a.After, limit)}
+		return nil, respond.Refuse(413, fmt.Sprintf("the event after %d is larger than an answer, which has at most %d bytes: read it over HTTP or from the stream TOOLCALLS", a.After, limit))
 	case a.After == 0:
 		return nil, &NoEventsError{req.Session}
 	}
