@@ -279,7 +279,7 @@ func (s *sessions) news(l *line, r *request) (news []item, keys []string) {
 	summary := r.agent && !answered && l.answered && r.previous == "" // of a conversation that became too long
 	for i, it := range items {
 		switch {
-		case l.keys.has(all[i]), it.role == human && (summary || l.namespace != ""): // what an agent is told is not a person's message
+		case l.keys.has(all[i]), it.role == human && (summary || l.namespace != ""): // the task of an agent
 			continue
 		case it.role == result && len(it.ids) > 0 && !l.calls.has(it.ids[0]) && (l.loaded || l.answered):
 			continue
