@@ -2,7 +2,6 @@ package decode
 
 import (
 	"fmt"
-	"slices"
 
 	"streamer/internal/decode/framing"
 	"streamer/internal/decode/wire"
@@ -10,8 +9,7 @@ import (
 )
 
 // State is what decoding a session keeps between inputs. The zero value is
-// ready to use. It is stored with the session. Before a copy of a State
-// and the State itself are used independently, one of them must be cloned.
+// ready to use. It is stored with the session. A copy shares memory with it.
 type State struct {
 	Format string // the name of the recognised or named format
 	framing.State
@@ -59,16 +57,6 @@ func (d *FormatDecoder) load(f *stored.Fields) {
 	} else {
 		f.Fail(fmt.Errorf("decode: the state is of an unknown format %q", d.Format))
 	}
-}
-
-// Clone returns a copy that shares nothing that either may change.
-func (s State) Clone() State {
-	s.State = s.State.Clone()
-	s.Decoders = slices.Clone(s.Decoders)
-	for i := range s.Decoders {
-		s.Decoders[i].Decoder = s.Decoders[i].Decoder.Clone()
-	}
-	return s
 }
 
 // current returns the Decoder of the current format, or nil if it has not been

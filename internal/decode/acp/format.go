@@ -142,14 +142,6 @@ const (
 	maxCalls    = 1000
 )
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Prompts, c.Loads, c.Denied = slices.Clone(d.Prompts), slices.Clone(d.Loads), slices.Clone(d.Denied)
-	c.Asks, c.Calls = slices.Clone(d.Asks), slices.Clone(d.Calls)
-	return &c
-}
-
 // Decode emits the chunks of a message. Requests of files, terminals and extensions are
 // no part of the conversation.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {

@@ -138,8 +138,7 @@ func (d *Decoder) ask(w *wire.Writer, m *message) *wire.Problem {
 func (d *Decoder) takeAsk(id string) (Ask, bool) {
 	for i, a := range d.Asks {
 		if a.ID == id {
-			rest := make([]Ask, 0, len(d.Asks)-1)
-			d.Asks = append(append(rest, d.Asks[:i]...), d.Asks[i+1:]...)
+			d.Asks = slices.Delete(d.Asks, i, i+1)
 			return a, true
 		}
 	}

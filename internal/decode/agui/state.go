@@ -88,13 +88,6 @@ const (
 	maxWaiting    = 100
 )
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Items, c.Namespaces, c.Waiting = slices.Clone(d.Items), slices.Clone(d.Namespaces), slices.Clone(d.Waiting)
-	return &c
-}
-
 // open adds an item. The pointer is valid until the next item opens or closes.
 func (d *Decoder) open(i Item) *Item {
 	i.Namespace, i.ID, i.Message = wire.Keep(i.Namespace), wire.Keep(i.ID), wire.Keep(i.Message)

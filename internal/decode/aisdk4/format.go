@@ -112,12 +112,6 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return nil
 }
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	return &c
-}
-
 func (d *Decoder) content(w *wire.Writer, kind chunks.Kind, v jsonscan.Value) *wire.Problem {
 	if !v.IsString() {
 		return wire.WrongType("the content", v, "a string")

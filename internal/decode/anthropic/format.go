@@ -104,12 +104,6 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return d.event(w, &e, f.JSON)
 }
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	return &c
-}
-
 // skips reports whether the deltas of a block are not used: the block of the
 // index is not a call.
 func (d *Decoder) skips(index string) bool { return d.Kind == wire.OtherBlock && d.Block == index }

@@ -70,13 +70,6 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	stored.Object(f, "r", &d.Result, (*Result).fields)
 }
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Result.Blocks = slices.Clone(c.Result.Blocks)
-	return &c
-}
-
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	kind, e := readEvent(f)

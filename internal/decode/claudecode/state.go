@@ -70,24 +70,6 @@ const (
 	maxOpen  = 256
 )
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Root = d.Root.clone()
-	c.Below = slices.Clone(d.Below)
-	for i := range c.Below {
-		c.Below[i] = d.Below[i].clone()
-	}
-	c.Open = slices.Clone(d.Open)
-	return &c
-}
-
-func (a *Agent) clone() Agent {
-	c := *a
-	c.Blocks = *a.Blocks.Clone().(*anthropic.Decoder)
-	return c
-}
-
 // find returns the agent that a call started, or nil where no message of it is known.
 func (d *Decoder) find(parent string) *Agent {
 	if parent == "" {

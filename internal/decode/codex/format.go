@@ -11,7 +11,6 @@
 package codex
 
 import (
-	"slices"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -90,13 +89,6 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // maxOpen is the maximum length of Open and Blank.
 const maxOpen = 256
-
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Open, c.Blank = slices.Clone(d.Open), slices.Clone(d.Blank)
-	return &c
-}
 
 // Decode emits the chunks of a frame. Events of other types have no effect: an
 // error is a warning or precedes turn.failed.

@@ -78,12 +78,6 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return d.event(w, &e, f.JSON)
 }
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	return &c
-}
-
 type event struct {
 	kind, id, index, delta, answer jsonscan.Value
 }

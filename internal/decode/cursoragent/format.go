@@ -14,8 +14,6 @@
 package cursoragent
 
 import (
-	"slices"
-
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 	"streamer/internal/stored"
@@ -132,10 +130,3 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // maxCalls is the maximum length of Calls.
 const maxCalls = 256
-
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Calls = slices.Clone(d.Calls)
-	return &c
-}

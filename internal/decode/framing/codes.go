@@ -2,7 +2,6 @@ package framing
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"streamer/internal/decode/wire"
@@ -33,12 +32,6 @@ type Code struct {
 func (c *Code) fields(f *stored.Fields) {
 	f.Bytes("t", &c.Text)
 	f.Flag("k", &c.Skip)
-}
-
-func (c *Code) clone() *Code {
-	d := *c
-	d.Text = slices.Clone(c.Text)
-	return &d
 }
 
 // status reads the text to its end and returns the status of the JSON in it.

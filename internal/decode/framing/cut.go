@@ -1,7 +1,6 @@
 package framing
 
 import (
-	"slices"
 	"strings"
 
 	"streamer/internal/decode/wire"
@@ -39,25 +38,6 @@ func (c *Cut) fields(f *stored.Fields) {
 
 func (c *Cut) empty() bool {
 	return c.JSON == nil && c.Code == nil && c.Frame == nil && !c.List && c.Early == nil
-}
-
-func (c *Cut) clone() *Cut {
-	d := *c
-	d.Early = slices.Clone(c.Early)
-	if c.JSON != nil {
-		m := *c.JSON
-		m.Text = slices.Clone(m.Text)
-		d.JSON = &m
-	}
-	if c.Frame != nil {
-		m := *c.Frame
-		m.Data = slices.Clone(m.Data)
-		d.Frame = &m
-	}
-	if c.Code != nil {
-		d.Code = c.Code.clone()
-	}
-	return &d
 }
 
 // CutText is JSON text that was cut between two inputs.

@@ -1,13 +1,8 @@
 package framing
 
-import (
-	"slices"
+import "streamer/internal/stored"
 
-	"streamer/internal/stored"
-)
-
-// State is the text that was cut between two inputs. The zero value is ready to use. Before
-// a copy of a State and the State itself are used independently, one of them must be cloned.
+// State is the text that was cut between two inputs. The zero value is ready to use.
 type State struct {
 	SSE   *SSE   // nil unless an event of SSE was cut: there may be many sessions
 	Cut   *Cut   // nil unless other text was cut
@@ -19,22 +14,6 @@ func (s *State) Fields(f *stored.Fields) {
 	stored.Pointer(f, "s", &s.SSE, (*SSE).fields)
 	stored.Pointer(f, "c", &s.Cut, (*Cut).fields)
 	stored.Pointer(f, "b", &s.Since, (*Since).fields)
-}
-
-// Clone returns a copy that shares nothing that either may change.
-func (s State) Clone() State {
-	if s.SSE != nil {
-		c := *s.SSE
-		c.Line, c.Data = slices.Clone(c.Line), slices.Clone(c.Data)
-		s.SSE = &c
-	}
-	if s.Cut != nil {
-		s.Cut = s.Cut.clone()
-	}
-	if s.Since != nil {
-		s.Since = &Since{slices.Clone(s.Since.Begins)}
-	}
-	return s
 }
 
 // Pending reports whether the last input ended inside an event, or plain text waits for

@@ -39,14 +39,6 @@ func (l *Level) fields(f *stored.Fields) {
 // maxKeys is the maximum number of keys in all open objects of a call.
 const maxKeys = 4 << 10
 
-func (a Args) clone() Args {
-	a.Levels = slices.Clone(a.Levels)
-	for i := range a.Levels {
-		a.Levels[i].Keys = slices.Clone(a.Levels[i].Keys)
-	}
-	return a
-}
-
 // invalidate ends the args. It returns the opening brace if there was no text
 // before, because no text at all would mean a call without args.
 func (a *Args) invalidate() string {

@@ -114,24 +114,6 @@ func TestPiecesAreBounded(t *testing.T) {
 	}
 }
 
-// TestClone checks that decoding changes no clone.
-func TestClone(t *testing.T) {
-	d := new(Decoder)
-	piece := func(path string) string {
-		return `{"candidates":[{"content":{"parts":[{"functionCall":{"partialArgs":[{"jsonPath":"` + path + `","numberValue":1}],"willContinue":true}}]}}]}`
-	}
-	decode(d, `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","willContinue":true}}]}}]}`)
-	decode(d, piece("$.a.b"))
-	clone := d.Clone().(*Decoder)
-	for _, path := range []string{"$.a.c", "$.d.e", "$.d.f"} {
-		decode(d, piece(path))
-	}
-	const want = `,"g":1`
-	if got, _ := decode(clone, piece("$.a.g")); len(got) != 1 || got[0].Args != want {
-		t.Errorf("the clone emits %+v, want the args %s", got, want)
-	}
-}
-
 // decode returns the chunks of an event.
 func decode(d *Decoder, event string) ([]chunks.Chunk, *wire.Problem) {
 	var w wire.Writer

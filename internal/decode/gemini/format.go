@@ -127,13 +127,6 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	stored.Object(f, "e", &d.End, (*End).fields)
 }
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Args = c.Args.clone()
-	return &c
-}
-
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var id, candidates, usage, feedback, failure, parts jsonscan.Value

@@ -75,12 +75,6 @@ func (d *InteractionsDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem
 	return d.event(w, &e, f.JSON)
 }
 
-// Clone returns an independent copy.
-func (d *InteractionsDecoder) Clone() wire.Decoder {
-	c := *d
-	return &c
-}
-
 func (d *InteractionsDecoder) endStep() { *d = InteractionsDecoder{Message: d.Message} }
 
 type interactionEvent struct {

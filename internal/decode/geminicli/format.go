@@ -91,9 +91,3 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	stored.Number(f, "p", &d.Part)
 	f.Flag("w", &d.Written)
 }
-
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	return &c
-}

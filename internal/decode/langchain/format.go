@@ -53,17 +53,6 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	stored.Pointer(f, "p", &d.Streams, (*protocol).fields)
 }
 
-// Clone returns an independent copy. The slices of d are never written to once
-// they are set.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	if d.Streams != nil {
-		streams := *d.Streams
-		c.Streams = &streams
-	}
-	return &c
-}
-
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Name != "" {

@@ -1,15 +1,13 @@
 package langchain
 
 import (
-	"slices"
 	"strings"
 
 	"streamer/internal/decode/wire"
 	"streamer/internal/stored"
 )
 
-// messages is the state of the format langchain. Its slices are never written to
-// once they are set, so that copies may share them.
+// messages is the state of the format langchain.
 type messages struct {
 	Run     string
 	Attempt int32 // of Run
@@ -83,24 +81,22 @@ func (m *messages) stream(ns, id string, piece summary) (name, was string) {
 	i := m.index(ns, id)
 	if i < 0 || m.Streamed[i].ID == id && !m.Streamed[i].Used {
 		if j := m.continued(ns, id, piece); j >= 0 {
-			s := m.Streamed[j]
+			s := &m.Streamed[j]
 			s.Also, s.Done = strings.Clone(id), s.Done || piece.ends
 			if piece.calls && !generated(id) {
 				was, s.ID, s.Also = s.ID, s.Also, s.ID
 			}
-			m.set(j, s)
 			return s.ID, was
 		}
 	}
+	used := piece.text || piece.calls
 	if i < 0 {
-		m.add(streamedMessage{ID: strings.Clone(id), Namespace: strings.Clone(ns), Used: piece.text || piece.calls, Calls: piece.calls, Done: piece.ends})
+		m.Streamed = append(wire.MakeRoom(m.Streamed, maxStreamed), streamedMessage{
+			ID: strings.Clone(id), Namespace: strings.Clone(ns), Used: used, Calls: piece.calls, Done: piece.ends,
+		})
 		return id, ""
 	}
-	used := piece.text || piece.calls
-	if s := &m.Streamed[i]; (!used || s.Used && !s.Done) && (s.Calls || !piece.calls) && (s.Done || !piece.ends) {
-		return s.ID, "" // nothing has changed, which is the usual case
-	}
-	s := m.Streamed[i]
+	s := &m.Streamed[i]
 	if used {
 		if s.Done { // another message under the same id
 			s.Usage = ""
@@ -109,7 +105,6 @@ func (m *messages) stream(ns, id string, piece summary) (name, was string) {
 	}
 	s.Calls = s.Calls || piece.calls
 	s.Done = s.Done || piece.ends
-	m.set(i, s)
 	return s.ID, ""
 }
 
@@ -181,22 +176,9 @@ func (m *messages) find(ns, id string) (namespace, first string, ok bool) {
 }
 
 func (m *messages) done(ns, id string) {
-	if i := m.index(ns, id); i >= 0 && !m.Streamed[i].Done {
-		s := m.Streamed[i]
-		s.Done = true
-		m.set(i, s)
+	if i := m.index(ns, id); i >= 0 {
+		m.Streamed[i].Done = true
 	}
-}
-
-func (m *messages) set(i int, s streamedMessage) {
-	m.Streamed = slices.Clone(m.Streamed)
-	m.Streamed[i] = s
-}
-
-// add adds a message and removes the oldest where there are too many.
-func (m *messages) add(s streamedMessage) {
-	old := m.Streamed[max(0, len(m.Streamed)-maxStreamed+1):]
-	m.Streamed = append(slices.Clip(old), s)
 }
 
 // within reports whether a namespace is ns or below it.

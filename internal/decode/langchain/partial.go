@@ -44,19 +44,17 @@ func (d *Decoder) partial(w *wire.Writer, ns string, m *fields, complete bool) {
 	if known, _, ok := d.Messages.find(ns, id); ok {
 		ns = known
 	}
-	p, known := d.Messages.growing(id)
+	p, known := d.Messages.takePartial(id)
 	if complete && !known {
 		d.wholeMessage(w, place{ns: ns}, m, true)
 		return
 	}
 	of := chunks.Chunk{Namespace: ns, Message: id}
 	over := complete || d.readEnd(w, m).over
-	p.at = 0
+	p.at, p.call = 0, 0
 	d.growth(w, of, m, &p, over)
-	if complete {
-		d.Messages.forget(id)
-	} else {
-		d.Messages.setPartial(p)
+	if !complete {
+		d.Messages.Partial = append(wire.MakeRoom(d.Messages.Partial, maxPartials), p)
 	}
 	if !over || !known {
 		d.Messages.stream(ns, id, summary{text: true})
@@ -201,32 +199,17 @@ func (p *partialText) tail(text string, call, final bool) (tail string, opened b
 	return text[from:end], opened
 }
 
-// growing returns a copy of the state of a growing message, and whether there is one.
-func (m *messages) growing(id string) (p partialText, known bool) {
-	for _, p := range m.Partial {
-		if p.ID == id {
-			p.Parts, p.Calls = slices.Clone(p.Parts), slices.Clone(p.Calls)
-			return p, true
-		}
+// takePartial removes the state of a growing message and returns it, or a new one, and
+// whether there was one.
+func (m *messages) takePartial(id string) (p partialText, known bool) {
+	id = id[:min(len(id), wire.MaxID)]
+	i := slices.IndexFunc(m.Partial, func(p partialText) bool { return p.ID == id })
+	if i < 0 {
+		return partialText{ID: strings.Clone(id)}, false
 	}
-	return partialText{ID: wire.Keep(id)}, false
-}
-
-// setPartial stores p as the latest and removes the oldest where there are too many.
-func (m *messages) setPartial(p partialText) {
-	p.at, p.call = 0, 0
-	m.forget(p.ID)
-	m.Partial = append(m.Partial[max(0, len(m.Partial)-maxPartials+1):], p)
-}
-
-func (m *messages) forget(id string) {
-	kept := make([]partialText, 0, len(m.Partial)+1)
-	for _, p := range m.Partial {
-		if p.ID != id {
-			kept = append(kept, p)
-		}
-	}
-	m.Partial = kept
+	p = m.Partial[i]
+	m.Partial = slices.Delete(m.Partial, i, i+1)
+	return p, true
 }
 
 // messageMetadata reads messages/metadata: {message id: {"metadata":{…}}}.

@@ -32,7 +32,7 @@ func Protocol() wire.Format {
 		Name: "langgraph-protocol", Shape: "langchain",
 		Keys:      []string{"method", "result", "message"},
 		Claims:    claimsProtocol,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return view(new(Decoder)) },
 		FindSlots: findProtocolSlots,
 		Shared:    "langchain", View: view,
 	}
@@ -54,11 +54,6 @@ func (d *protocolDecoder) Fields(f *stored.Fields) { (*Decoder)(d).Fields(f) }
 // Decode emits the chunks of a frame.
 func (d *protocolDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return (*Decoder)(d).decodeProtocol(w, f)
-}
-
-// Clone returns an independent copy.
-func (d *protocolDecoder) Clone() wire.Decoder {
-	return (*protocolDecoder)((*Decoder)(d).Clone().(*Decoder))
 }
 
 // isProtocol reports whether a frame has the envelope of an event of the protocol. It reads

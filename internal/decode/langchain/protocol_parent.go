@@ -59,8 +59,8 @@ func (m *protocol) cause(ns, call string) {
 	if slices.ContainsFunc(m.Causes, func(c protocolCause) bool { return c.Namespace == ns && c.Call == call }) {
 		return
 	}
-	kept := slices.DeleteFunc(slices.Clone(m.Causes), func(c protocolCause) bool { return c.Namespace == ns })
-	m.Causes = append(kept[max(0, len(kept)-maxCauses+1):], protocolCause{strings.Clone(ns), strings.Clone(call)})
+	m.Causes = slices.DeleteFunc(m.Causes, func(c protocolCause) bool { return c.Namespace == ns })
+	m.Causes = append(wire.MakeRoom(m.Causes, maxCauses), protocolCause{strings.Clone(ns), strings.Clone(call)})
 }
 
 // causeOf returns the call that started the innermost subgraph around a namespace, or

@@ -9,8 +9,7 @@ import (
 	"streamer/internal/stored"
 )
 
-// protocol is the state of the format langgraph-protocol. Its slices are never written
-// to once they are set, so that copies may share them.
+// protocol is the state of the format langgraph-protocol.
 type protocol struct {
 	// Open are the messages being streamed, the latest at the end.
 	Open []protocolOpen
@@ -74,26 +73,24 @@ func (m *protocol) begin(o protocolOpen) {
 	if i := m.find(o.Namespace, o.Run); i >= 0 {
 		m.drop(i)
 	}
-	old := m.Open[max(0, len(m.Open)-maxOpen+1):]
-	m.Open = append(slices.Clip(old), o)
+	m.Open = append(wire.MakeRoom(m.Open, maxOpen), o)
 }
 
 func (m *protocol) drop(i int) {
 	if i >= 0 {
-		m.Open = slices.Delete(slices.Clone(m.Open), i, i+1)
+		m.Open = slices.Delete(m.Open, i, i+1)
 	}
 }
 
 func (m *protocol) block(i int, call, streamed bool) {
-	if i >= 0 && (m.Open[i].Block != call || m.Open[i].Streamed != streamed) {
-		m.Open = slices.Clone(m.Open)
+	if i >= 0 {
 		m.Open[i].Block, m.Open[i].Streamed = call, streamed
 	}
 }
 
 func (m *protocol) streamed(i int) {
 	if i >= 0 {
-		m.block(i, m.Open[i].Block, true)
+		m.Open[i].Streamed = true
 	}
 }
 
@@ -101,14 +98,11 @@ func (m *protocol) fail(call string) {
 	if len(call) > wire.MaxID || m.answered(call) {
 		return
 	}
-	old := m.Failed[max(0, len(m.Failed)-maxFailed+1):]
-	m.Failed = append(slices.Clip(old), strings.Clone(call))
+	m.Failed = append(wire.MakeRoom(m.Failed, maxFailed), strings.Clone(call))
 }
 
 func (m *protocol) retry(call string) {
-	if i := slices.Index(m.Failed, call); i >= 0 {
-		m.Failed = slices.Delete(slices.Clone(m.Failed), i, i+1)
-	}
+	m.Failed = slices.DeleteFunc(m.Failed, func(failed string) bool { return failed == call })
 }
 
 func (m *protocol) answered(call string) bool { return slices.Contains(m.Failed, call) }

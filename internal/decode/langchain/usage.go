@@ -16,7 +16,7 @@ func (d *Decoder) totalUsage(w *wire.Writer, ns, id string, usage jsonscan.Value
 	if i < 0 {
 		return usage.Raw
 	}
-	s, sum := d.Messages.Streamed[i], usage.Raw
+	s, sum := &d.Messages.Streamed[i], usage.Raw
 	if s.Usage != "" {
 		sum = w.Build(func(dst []byte) []byte {
 			return addUsage(dst, jsonscan.ValueOf(s.Usage), usage, 0)
@@ -24,7 +24,6 @@ func (d *Decoder) totalUsage(w *wire.Writer, ns, id string, usage jsonscan.Value
 	}
 	if len(sum) <= wire.MaxUsage {
 		s.Usage = strings.Clone(sum)
-		d.Messages.set(i, s)
 	}
 	return sum
 }

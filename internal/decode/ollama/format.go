@@ -71,12 +71,6 @@ type Decoder struct {
 // Fields visits the members of the stored form.
 func (d *Decoder) Fields(f *stored.Fields) { f.Flag("b", &d.Begun) }
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	return &c
-}
-
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var message, response, done, reason, failure, role, other jsonscan.Value

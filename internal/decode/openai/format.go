@@ -11,8 +11,6 @@
 package openai
 
 import (
-	"slices"
-
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -79,9 +77,6 @@ type Decoder struct {
 
 // Fields visits the members of the stored form.
 func (d *Decoder) Fields(f *stored.Fields) { f.Texts("r", &d.Running) }
-
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder { return &Decoder{Running: slices.Clone(d.Running)} }
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {

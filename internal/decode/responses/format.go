@@ -13,7 +13,6 @@
 package responses
 
 import (
-	"slices"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -55,16 +54,6 @@ func (d *Decoder) Fields(f *stored.Fields) {
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return frame{Writer: w, d: d}.decode(f)
-}
-
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Calls, c.Others = slices.Clone(c.Calls), slices.Clone(c.Others)
-	for i := range c.Others {
-		c.Others[i].Calls = slices.Clone(c.Others[i].Calls)
-	}
-	return &c
 }
 
 // openMessage returns the id of the open response, or "".

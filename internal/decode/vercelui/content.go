@@ -1,6 +1,8 @@
 package vercelui
 
 import (
+	"slices"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/stored"
@@ -44,11 +46,8 @@ func (d *Decoder) contentEvent(w *wire.Writer, e *event, kind chunks.Kind, what 
 
 // open begins a content part and returns its number. Ids repeat in later steps.
 func (d *Decoder) open(id string) int {
-	if len(d.Parts) >= maxParts {
-		d.Parts = d.Parts[1:]
-	}
 	d.Part++
-	d.Parts = append(d.Parts, Part{ID: wire.Keep(id), Number: d.Part})
+	d.Parts = append(wire.MakeRoom(d.Parts, maxParts), Part{ID: wire.Keep(id), Number: d.Part})
 	return d.Part
 }
 
@@ -75,7 +74,7 @@ func (d *Decoder) openPart(id string) int {
 func (d *Decoder) end(id string) int {
 	for i := len(d.Parts) - 1; i >= 0; i-- {
 		if p := d.Parts[i]; p.ID == id[:min(len(id), wire.MaxID)] {
-			d.Parts = append(d.Parts[:i:i], d.Parts[i+1:]...)
+			d.Parts = slices.Delete(d.Parts, i, i+1)
 			return p.Number
 		}
 	}

@@ -15,7 +15,6 @@
 package vercelui
 
 import (
-	"slices"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -97,13 +96,6 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	f.Text("x", &d.Plain)
 	stored.List(f, "p", &d.Parts, (*Part).fields)
 	stored.Number(f, "n", &d.Part)
-}
-
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Parts = slices.Clone(c.Parts)
-	return &c
 }
 
 // Decode emits the chunks of a frame.

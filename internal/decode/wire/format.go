@@ -48,8 +48,13 @@ type Decoder interface {
 	// Decode emits the chunks of a frame. A Problem describes the part of the frame
 	// that was not used. The caller sets its Offset and Line.
 	Decode(w *Writer, f Frame) *Problem
-	// Clone returns a copy that shares nothing that either may change.
-	Clone() Decoder
+}
+
+// Copy returns a copy of a Decoder of the format. The two share nothing that changes.
+func (f *Format) Copy(d Decoder) (Decoder, error) {
+	fields := func(d *Decoder, f *stored.Fields) { (*d).Fields(f) }
+	c := f.New()
+	return c, stored.Load(stored.Append(nil, &d, fields), &c, fields)
 }
 
 // Claim is the answer of a Format to whether a frame can be its own.
