@@ -79,7 +79,7 @@ func (s *Scanner) Write(text string) Status {
 				break
 			}
 		}
-		next := steps[st&63][classes[text[i]]&63]
+		next := steps[st&63][text[i]]
 		if next >= firstAction {
 			next = s.act(next, s.off+i)
 		}

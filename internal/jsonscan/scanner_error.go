@@ -1,6 +1,9 @@
 package jsonscan
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+)
 
 // SyntaxError describes why a text is not JSON.
 type SyntaxError struct {
@@ -37,7 +40,7 @@ func (s *Scanner) fault() string {
 	b, in := s.wrong.byte, s.wrong.state
 	opens := b == '{' || b == '['
 	switch {
-	case opens && s.depth == MaxDepth && steps[in][classes[b]] != nowhere:
+	case opens && s.depth == MaxDepth && steps[in][b] != nowhere:
 		return "arrays and objects are nested deeper than " + strconv.Itoa(MaxDepth)
 	case in >= inString && in < afterMinus && b >= 0x80, in >= rune1 && in < afterMinus:
 		return "a byte that is no valid UTF-8 (" + show(b) + ")"
@@ -92,8 +95,7 @@ var wants = [states]string{
 
 func show(b byte) string {
 	if b < 0x20 || b >= 0x7F {
-		const digits = "0123456789ABCDEF"
-		return "byte 0x" + string([]byte{digits[b>>4], digits[b&15]})
+		return fmt.Sprintf("byte 0x%02X", b)
 	}
 	return strconv.QuoteRune(rune(b))
 }
