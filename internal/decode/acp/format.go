@@ -31,11 +31,15 @@ import (
 func Format() wire.Format {
 	return wire.Format{
 		Name: "acp", Shape: "openai",
-		Keys:      []string{"jsonrpc", "method"},
-		Claims:    claims,
-		Console:   true,
-		New:       func() wire.Decoder { return new(Decoder) },
-		FindSlots: findSlots,
+		Keys:    []string{"jsonrpc", "method"},
+		Claims:  claims,
+		Console: true,
+		New:     func() wire.Decoder { return new(decoder) },
+		FindSlots: wire.Slots{
+			wire.TextSlot:    {"params.update.content.text"},
+			wire.MessageSlot: {"params.update.messageId"},
+			wire.Unread:      {"params.sessionId"},
+		}.Of(),
 	}
 }
 
@@ -82,9 +86,9 @@ func (m *message) read(f wire.Frame) {
 	)
 }
 
-// Decoder decodes the messages of a session. Its fields are the state between them. Ids
+// decoder decodes the messages of a session. Its fields are the state between them. Ids
 // of requests are kept as they are written.
-type Decoder struct {
+type decoder struct {
 	Run       bool     // a prompt is being answered
 	Cancelled bool     // the client has cancelled it
 	Prompts   []string // ids of the prompts without a response
@@ -103,8 +107,7 @@ type Decoder struct {
 	Calls []Call // the latest calls, oldest first
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("r", &d.Run)
 	f.Flag("x", &d.Cancelled)
 	f.Texts("q", &d.Prompts)
@@ -144,7 +147,7 @@ const (
 
 // Decode emits the chunks of a message. Requests of files, terminals and extensions are
 // no part of the conversation.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var m message
 	m.read(f)
 	switch m.method.Str {
@@ -182,12 +185,7 @@ func manages(method string) bool {
 	case "authenticate", "logout", "session/new", "session/resume", "session/fork", "session/list", "session/close", "session/delete":
 		return true
 	}
-	for _, family := range [...]string{"_", "$/", "fs/", "terminal/", "mcp/", "elicitation/", "session/set_"} {
-		if strings.HasPrefix(method, family) {
-			return true
-		}
-	}
-	return false
+	return wire.HasAnyPrefix(method, "_", "$/", "fs/", "terminal/", "mcp/", "elicitation/", "session/set_")
 }
 
 func key(id jsonscan.Value) string { return wire.Keep(id.Raw) }
@@ -208,6 +206,17 @@ func take(list []string, id string) ([]string, bool) {
 	return slices.Delete(list, i, i+1), true
 }
 
-func (d *Decoder) chunk(kind chunks.Kind) chunks.Chunk {
+func (d *decoder) chunk(kind chunks.Kind) chunks.Chunk {
 	return chunks.Chunk{Kind: kind, Message: d.Message}
+}
+
+// Fill completes the chunk of a text or thought, which belongs to the open message.
+func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	goes := !d.Answered && (c.Message == "" || c.Kind == chunks.Reasoning) || c.Message != "" && c.Message == d.Message
+	if !d.Open || !goes || d.Asking || len(d.Loads) > 0 {
+		return false
+	}
+	d.Written = true
+	c.Message, c.Part = d.Message, d.Part
+	return true
 }

@@ -11,7 +11,7 @@ import (
 // dropped.
 const maxOutput = 1 << 20
 
-func (d *Decoder) keep(c *Call, u *update) {
+func (d *decoder) keep(c *Call, u *update) {
 	switch {
 	case c.Done:
 	case u.output.Present():
@@ -24,7 +24,7 @@ func (d *Decoder) keep(c *Call, u *update) {
 
 // store stores the output of a call, in place of those of the oldest calls where there
 // are too many bytes.
-func (d *Decoder) store(c *Call, raw string) {
+func (d *decoder) store(c *Call, raw string) {
 	c.Output = ""
 	if len(raw) > maxOutput {
 		return
@@ -40,7 +40,7 @@ func (d *Decoder) store(c *Call, raw string) {
 	c.Output = strings.Clone(raw)
 }
 
-func (d *Decoder) callContent(w *wire.Writer, u *update) {
+func (d *decoder) callContent(w *wire.Writer, u *update) {
 	id := w.Text(u.call)
 	c := d.call(id)
 	if c == nil || c.Done || !u.content.IsObject() {

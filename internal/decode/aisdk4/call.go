@@ -6,7 +6,7 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-func (d *Decoder) call(w *wire.Writer, code string, v jsonscan.Value) *wire.Problem {
+func (d *decoder) call(w *wire.Writer, code string, v jsonscan.Value) *wire.Problem {
 	var call, name, delta, args, result jsonscan.Value
 	v.Read(
 		call.From("toolCallId"), name.From("toolName"), delta.From("argsTextDelta"), args.From("args"),
@@ -39,7 +39,7 @@ func (d *Decoder) call(w *wire.Writer, code string, v jsonscan.Value) *wire.Prob
 	return nil
 }
 
-func (d *Decoder) delta(w *wire.Writer, id string, v jsonscan.Value) *wire.Problem {
+func (d *decoder) delta(w *wire.Writer, id string, v jsonscan.Value) *wire.Problem {
 	if !v.IsString() {
 		return wire.WrongType("argsTextDelta", v, "a string")
 	}
@@ -50,7 +50,7 @@ func (d *Decoder) delta(w *wire.Writer, id string, v jsonscan.Value) *wire.Probl
 	return nil
 }
 
-func (d *Decoder) result(w *wire.Writer, id string, v jsonscan.Value) {
+func (d *decoder) result(w *wire.Writer, id string, v jsonscan.Value) {
 	c := chunks.Chunk{Kind: chunks.Result, ID: id}
 	if v.IsString() {
 		c.Text = w.Text(v)

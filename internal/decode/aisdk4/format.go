@@ -27,7 +27,7 @@ func Format() wire.Format {
 		Name: "ai-sdk-v4", Shape: "openai",
 		Keys:      []string{"0", "g", "3", "9", "a", "b", "c", "d", "e", "f"},
 		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
 }
@@ -61,8 +61,8 @@ func surelyIf(has bool) wire.Claim {
 	return wire.IfKnown
 }
 
-// Decoder decodes the events of a session. Its fields are the state between events.
-type Decoder struct {
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
 	Message string // id of the message of the step
 	Open    bool   // a step has begun and not ended
 	Run     bool   // a step has begun since the last d
@@ -70,8 +70,7 @@ type Decoder struct {
 	Failed  bool   // there was an error since then
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Text("m", &d.Message)
 	f.Flag("o", &d.Open)
 	f.Flag("r", &d.Run)
@@ -81,7 +80,7 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // Decode emits the chunks of a frame. Codes without a part in the conversation are
 // ignored: data, annotations, sources, files and signatures.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Done {
 		w.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
@@ -112,7 +111,7 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return nil
 }
 
-func (d *Decoder) content(w *wire.Writer, kind chunks.Kind, v jsonscan.Value) *wire.Problem {
+func (d *decoder) content(w *wire.Writer, kind chunks.Kind, v jsonscan.Value) *wire.Problem {
 	if !v.IsString() {
 		return wire.WrongType("the content", v, "a string")
 	}
@@ -121,4 +120,20 @@ func (d *Decoder) content(w *wire.Writer, kind chunks.Kind, v jsonscan.Value) *w
 		w.Emit(chunks.Chunk{Kind: kind, Message: d.Message, Text: s})
 	}
 	return nil
+}
+
+func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+	switch slots := (wire.Slots{wire.CallSlot: {"toolCallId"}, wire.ArgsSlot: {"argsTextDelta"}}); f.Name {
+	case "0", "g":
+		s.Add(at, wire.TextSlot)
+	case "c":
+		s.Walk(at, slots.At)
+	}
+	return 0, true
+}
+
+// Fill completes the chunk of a delta, which belongs to the message of the open step.
+func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	c.Message = d.Message
+	return d.Open && (c.Kind != chunks.Fragment || c.ID != "")
 }

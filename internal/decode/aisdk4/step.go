@@ -10,7 +10,7 @@ import (
 
 // startStep begins a step, {"messageId"}. Steps that continue an answer have the same
 // id.
-func (d *Decoder) startStep(w *wire.Writer, v jsonscan.Value) *wire.Problem {
+func (d *decoder) startStep(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	id := v.Member("messageId")
 	if !id.IsString() {
 		return wire.WrongType("messageId", id, "a string")
@@ -24,7 +24,7 @@ func (d *Decoder) startStep(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 }
 
 // begin begins a step, unless one is open: some servers send only content.
-func (d *Decoder) begin(w *wire.Writer) {
+func (d *decoder) begin(w *wire.Writer) {
 	if d.Open {
 		return
 	}
@@ -32,7 +32,7 @@ func (d *Decoder) begin(w *wire.Writer) {
 	w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: "assistant", Fresh: true})
 }
 
-func (d *Decoder) finishStep(w *wire.Writer, v jsonscan.Value) {
+func (d *decoder) finishStep(w *wire.Writer, v jsonscan.Value) {
 	if d.Open {
 		d.endStep(w, w.Text(v.Member("finishReason")), v.Member("usage"))
 	}
@@ -40,7 +40,7 @@ func (d *Decoder) finishStep(w *wire.Writer, v jsonscan.Value) {
 
 // endStep emits the end of the message of the step. It is Truncated with any reason,
 // because the line 9 completes calls, and the end of the step does not.
-func (d *Decoder) endStep(w *wire.Writer, reason string, usage jsonscan.Value) {
+func (d *decoder) endStep(w *wire.Writer, reason string, usage jsonscan.Value) {
 	id := d.Message
 	if usage.IsObject() {
 		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: id, Usage: w.Compact(usage.Raw)})
@@ -55,7 +55,7 @@ func (d *Decoder) endStep(w *wire.Writer, reason string, usage jsonscan.Value) {
 
 // finish ends the stream, {"finishReason","usage"}. The usage is the sum over all steps.
 // It is that of the message only where the step has no end of its own.
-func (d *Decoder) finish(w *wire.Writer, v jsonscan.Value) {
+func (d *decoder) finish(w *wire.Writer, v jsonscan.Value) {
 	reason := w.Text(v.Member("finishReason"))
 	if d.Open {
 		d.endStep(w, reason, v.Member("usage"))
@@ -67,7 +67,7 @@ func (d *Decoder) finish(w *wire.Writer, v jsonscan.Value) {
 	if d.Run {
 		w.Emit(end)
 	}
-	*d = Decoder{}
+	*d = decoder{}
 }
 
 // maxFailure is the maximum number of bytes of the text of an error that is kept.
@@ -75,7 +75,7 @@ const maxFailure = 1 << 10
 
 // failure records an error of the open step. Where none is open, the error is all that
 // the stream has.
-func (d *Decoder) failure(w *wire.Writer, v jsonscan.Value) {
+func (d *decoder) failure(w *wire.Writer, v jsonscan.Value) {
 	text := w.FailureText(v)
 	if d.Open {
 		d.Failed, d.Failure = true, strings.ToValidUTF8(strings.Clone(text[:min(len(text), maxFailure)]), "")
@@ -84,6 +84,6 @@ func (d *Decoder) failure(w *wire.Writer, v jsonscan.Value) {
 	if !d.Run {
 		w.Emit(chunks.Chunk{Kind: chunks.RunStart})
 	}
-	*d = Decoder{}
+	*d = decoder{}
 	w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: text})
 }

@@ -29,6 +29,14 @@ func Format() wire.Format {
 	}
 }
 
+// FindSlots finds the slots of a delta.
+var FindSlots = wire.Slots{
+	wire.BlockSlot: {"index"},
+	wire.ArgsSlot:  {"delta.partial_json"},
+	wire.TextSlot:  {"delta.text", "delta.thinking"},
+	wire.Unread:    {"delta.estimated_tokens"},
+}.Of("content_block_delta")
+
 func claims(f wire.Frame) wire.Claim {
 	var kind, role, content, failure, sequence jsonscan.Value
 	for m := f.Members(); m.Next(); {
@@ -99,55 +107,42 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	var e event
-	e.read(f)
-	return d.event(w, &e, f.JSON)
+	var kind, index, block, delta, message, usage, failure, content jsonscan.Value
+	f.Read(
+		kind.From("type"), index.From("index"), block.From("content_block"), delta.From("delta"),
+		message.From("message"), usage.From("usage"), failure.From("error"), content.From("content"),
+	)
+	switch kind.Str {
+	case "content_block_delta":
+		return d.delta(w, index, delta)
+	case "content_block_start":
+		return d.startBlock(w, index, block)
+	case "content_block_stop":
+		d.stopBlock(w, index)
+	case "message_start":
+		return d.startMessage(w, message)
+	case "message_delta":
+		d.messageDelta(w, delta, usage)
+	case "message_stop":
+		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: d.Message})
+		d.Block, d.Kind, d.Usage = "", wire.NoBlock, ""
+	case "error":
+		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: d.Message, Text: w.FailureText(failure)})
+		d.Block, d.Kind = "", wire.NoBlock
+	case "message":
+		return d.wholeMessage(w, f.JSON)
+	case "":
+		return d.userMessage(w, content)
+	case "ping":
+	default:
+		w.Unknown("event", kind.Str, f.JSON)
+	}
+	return nil
 }
 
 // skips reports whether the deltas of a block are not used: the block of the
 // index is not a call.
 func (d *Decoder) skips(index string) bool { return d.Kind == wire.OtherBlock && d.Block == index }
-
-type event struct {
-	kind, index, block, delta, message, usage, failure, content jsonscan.Value
-}
-
-func (e *event) read(f wire.Frame) {
-	f.Read(
-		e.kind.From("type"), e.index.From("index"), e.block.From("content_block"), e.delta.From("delta"),
-		e.message.From("message"), e.usage.From("usage"), e.failure.From("error"),
-		e.content.From("content"),
-	)
-}
-
-func (d *Decoder) event(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
-	switch e.kind.Str {
-	case "content_block_delta":
-		return d.delta(w, e)
-	case "content_block_start":
-		return d.startBlock(w, e)
-	case "content_block_stop":
-		d.stopBlock(w, e.index)
-	case "message_start":
-		return d.startMessage(w, e.message)
-	case "message_delta":
-		d.messageDelta(w, e.delta, e.usage)
-	case "message_stop":
-		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: d.Message})
-		d.Block, d.Kind, d.Usage = "", wire.NoBlock, ""
-	case "error":
-		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: d.Message, Text: w.FailureText(e.failure)})
-		d.Block, d.Kind = "", wire.NoBlock
-	case "message":
-		return d.wholeMessage(w, v)
-	case "":
-		return d.userMessage(w, e.content)
-	case "ping":
-	default:
-		w.Unknown("event", e.kind.Str, v)
-	}
-	return nil
-}
 
 // userMessage emits the results of client tools and the text of a user message. Text
 // beside results does not interrupt: the message answers the calls.
@@ -160,4 +155,11 @@ func (d *Decoder) userMessage(w *wire.Writer, content jsonscan.Value) (problem *
 		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: text, Aside: results})
 	}
 	return problem
+}
+
+// Fill completes the chunk of a delta, which belongs to the message that began
+// last.
+func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	c.Message = d.Message
+	return c.Kind != chunks.Fragment || !d.skips(c.Index)
 }

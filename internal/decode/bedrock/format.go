@@ -18,6 +18,7 @@ package bedrock
 
 import (
 	"slices"
+	"strings"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -30,7 +31,7 @@ func Format() wire.Format {
 		Name: "bedrock", Shape: "bedrock",
 		Keys:      slices.Concat([]string{"event", "stopReason", "role"}, eventNames[:], exceptionNames[:]),
 		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
 }
@@ -54,24 +55,21 @@ func claims(f wire.Frame) wire.Claim {
 	return claimsMessage(f)
 }
 
-// Decoder decodes the events of a session. Its fields are the state between
-// events.
-type Decoder struct {
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
 	Block string         // raw index of the open block
 	Kind  wire.BlockKind // of the open block
 	// Result is the tool result in the open block.
 	Result Result
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Text("b", &d.Block)
 	stored.Number(f, "k", &d.Kind)
 	stored.Object(f, "r", &d.Result, (*Result).fields)
 }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	kind, e := readEvent(f)
 	if kind == "" {
 		return d.wholeMessage(w, f.JSON)
@@ -81,7 +79,7 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	}
 	switch kind {
 	case "messageStart":
-		*d = Decoder{}
+		*d = decoder{}
 		w.Emit(chunks.Chunk{Kind: chunks.Start, Role: w.Text(e.Member("role")), Fresh: true})
 	case "contentBlockStart":
 		return d.startBlock(w, e)
@@ -91,7 +89,7 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		d.stopBlock(w, e.Member("contentBlockIndex"))
 	case "messageStop":
 		d.endResult(w)
-		*d = Decoder{}
+		*d = decoder{}
 		d.finish(w, e.Member("stopReason"))
 	case "metadata":
 		if usage := e.Member("usage"); usage.IsObject() {
@@ -99,8 +97,29 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		}
 		w.Emit(chunks.Chunk{Kind: chunks.Ended})
 	default:
-		*d = Decoder{}
+		*d = decoder{}
 		w.FailRun("", d.failureText(w, kind, e))
 	}
 	return nil
+}
+
+// slots are those of the payload, which may be in its event, and that in {"event"}.
+var slots = wire.Slots{
+	wire.Unread:    {"p"}, // padding
+	wire.BlockSlot: {"contentBlockIndex"},
+	wire.TextSlot:  {"delta.text", "delta.reasoningContent.text"},
+	wire.ArgsSlot:  {"delta.toolUse.input"},
+}
+
+func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+	kind, _ := readEvent(f)
+	s.Walk(at, func(path string) wire.Slot {
+		return slots.At(strings.TrimPrefix(strings.TrimPrefix(path, "event."), "contentBlockDelta."))
+	})
+	return 0, kind == "contentBlockDelta" && s.Has(wire.BlockSlot)
+}
+
+// Fill returns false for a text that begins its block.
+func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	return c.Kind == chunks.Fragment || d.Kind == wire.PartBlock && wire.IsIndex(d.Block, c.Part)
 }

@@ -28,7 +28,7 @@ const maxResult = 1 << 20
 
 // startResult begins the result of a tool that the provider runs:
 // {"toolUseId","status"?,"type"?}.
-func (d *Decoder) startResult(w *wire.Writer, v jsonscan.Value) *wire.Problem {
+func (d *decoder) startResult(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	b := wire.Body{Writer: w}
 	d.Result.ID = wire.Keep(b.Text("toolUseId", v.Member("toolUseId")))
 	if status := b.Text("status", v.Member("status")); status != "" {
@@ -43,7 +43,7 @@ func (d *Decoder) startResult(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	return b.Problem
 }
 
-func (d *Decoder) addResult(w *wire.Writer, index, list jsonscan.Value) *wire.Problem {
+func (d *decoder) addResult(w *wire.Writer, index, list jsonscan.Value) *wire.Problem {
 	if !list.IsArray() {
 		return wire.WrongType("contentBlockDelta.delta.toolResult", list, "a list of blocks")
 	}
@@ -67,7 +67,7 @@ func (d *Decoder) addResult(w *wire.Writer, index, list jsonscan.Value) *wire.Pr
 
 // endResult emits the result that came in pieces, if there is one. A result that
 // consists of texts becomes one text.
-func (d *Decoder) endResult(w *wire.Writer) {
+func (d *decoder) endResult(w *wire.Writer) {
 	a := d.Result
 	d.Result = Result{}
 	if a.ID == "" {

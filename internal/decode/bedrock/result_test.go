@@ -13,7 +13,7 @@ import (
 // emitted, and that the rest is reported.
 func TestResultIsBounded(t *testing.T) {
 	const piece = maxResult / 4 // four pieces and the JSON around them are too long
-	d := new(Decoder)
+	d := new(decoder)
 	decode(d, `{"contentBlockStart":{"contentBlockIndex":1,"start":{"toolResult":{"toolUseId":"t"}}}}`)
 	delta := `{"contentBlockDelta":{"contentBlockIndex":1,"delta":{"toolResult":[{"text":"` + strings.Repeat("x", piece) + `"}]}}}`
 	results, problems := 0, 0
@@ -37,7 +37,7 @@ func TestResultIsBounded(t *testing.T) {
 }
 
 // decode returns the chunks of an event.
-func decode(d *Decoder, event string) ([]chunks.Chunk, *wire.Problem) {
+func decode(d *decoder, event string) ([]chunks.Chunk, *wire.Problem) {
 	var w wire.Writer
 	problem := d.Decode(&w, wire.Frame{JSON: jsonscan.ValueOf(event)})
 	return w.Chunks(), problem

@@ -123,9 +123,7 @@ func (d *Decoder) blocks(w *wire.Writer, a *Agent, message jsonscan.Value) (prob
 	for e := message.Member("content").Elements(); e.Next(); {
 		k := w.Len()
 		p := anthropic.Block(w, chunks.Chunk{Message: a.Blocks.Message, Part: a.Parts}, e.Value)
-		if problem == nil {
-			problem = p
-		}
+		problem = cmp.Or(problem, p)
 		if list := w.Since(k); len(list) > 0 && (list[0].Kind == chunks.Text || list[0].Kind == chunks.Reasoning) {
 			w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: a.Blocks.Message, Part: a.Parts})
 			a.Parts++
@@ -183,8 +181,5 @@ func (d *Decoder) toolResult(w *wire.Writer, block jsonscan.Value, parent string
 	if a := d.closeCall(w.Text(block.Member("tool_use_id"))); a != nil {
 		d.endMessage(w, a)
 	}
-	n := w.Len()
-	problem := w.ToolResult(wire.ReadResult(block))
-	d.place(w, n, parent)
-	return problem
+	return w.ToolResult(chunks.Chunk{Namespace: parent}, wire.ReadResult(block))
 }

@@ -26,7 +26,7 @@ func Format() wire.Format {
 		Keys:    []string{"type"},
 		Claims:  claims,
 		Console: true,
-		New:     func() wire.Decoder { return new(Decoder) },
+		New:     func() wire.Decoder { return new(decoder) },
 	}
 }
 
@@ -67,9 +67,8 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// Decoder decodes the events of a session. Its fields are the state between
-// events.
-type Decoder struct {
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
 	Running bool     // a turn is open
 	Text    bool     // the message has its agent_message
 	Parts   int      // content parts of the message so far
@@ -78,8 +77,7 @@ type Decoder struct {
 	Blank []string
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("r", &d.Running)
 	f.Flag("t", &d.Text)
 	stored.Number(f, "p", &d.Parts)
@@ -92,7 +90,7 @@ const maxOpen = 256
 
 // Decode emits the chunks of a frame. Events of other types have no effect: an
 // error is a warning or precedes turn.failed.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
 	switch e.kind.Str {
@@ -119,16 +117,16 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 
 // start begins a run, unless one is open: the stream may begin in the middle of a
 // turn.
-func (d *Decoder) start(w *wire.Writer) {
+func (d *decoder) start(w *wire.Writer) {
 	if !d.Running {
-		*d = Decoder{Running: true}
+		*d = decoder{Running: true}
 		w.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
 	}
 }
 
 // abort ends a turn that has no end on the wire, because another process or turn
 // begins. The CLI prints no event where a turn is interrupted.
-func (d *Decoder) abort(w *wire.Writer) {
+func (d *decoder) abort(w *wire.Writer) {
 	if d.Running {
 		d.end(w, chunks.Chunk{Status: "cancelled", Text: "the turn has no end in the stream"})
 	}
@@ -136,8 +134,8 @@ func (d *Decoder) abort(w *wire.Writer) {
 
 // end ends a run. Items that were not completed have no result: some versions of the
 // CLI print none for items that are abandoned.
-func (d *Decoder) end(w *wire.Writer, c chunks.Chunk) {
+func (d *decoder) end(w *wire.Writer, c chunks.Chunk) {
 	c.Kind, c.Abandons = chunks.RunEnd, c.Status == "completed"
 	w.Emit(c)
-	*d = Decoder{}
+	*d = decoder{}
 }

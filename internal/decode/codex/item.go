@@ -17,7 +17,7 @@ type item struct {
 	whole                            jsonscan.Value
 }
 
-func (d *Decoder) read(w *wire.Writer, v jsonscan.Value) (i item) {
+func (d *decoder) read(w *wire.Writer, v jsonscan.Value) (i item) {
 	i.whole = v
 	var kind, id, text, status jsonscan.Value
 	v.Read(
@@ -33,7 +33,7 @@ func (d *Decoder) read(w *wire.Writer, v jsonscan.Value) (i item) {
 
 // item emits the chunks of an item. Items of other types, such as todo_list and
 // error, are neither content nor calls.
-func (d *Decoder) item(w *wire.Writer, event string, v jsonscan.Value) *wire.Problem {
+func (d *decoder) item(w *wire.Writer, event string, v jsonscan.Value) *wire.Problem {
 	i := d.read(w, v)
 	completed := event == "item.completed"
 	switch i.kind {
@@ -59,7 +59,7 @@ func (d *Decoder) item(w *wire.Writer, event string, v jsonscan.Value) *wire.Pro
 
 // unknownItem reads an item of an unknown type, or in an event of an unknown type. Items of
 // calls have more than a text.
-func (d *Decoder) unknownItem(w *wire.Writer, what, kind string, v jsonscan.Value) {
+func (d *decoder) unknownItem(w *wire.Writer, what, kind string, v jsonscan.Value) {
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "id", "type", "item_type", "text", "message", "items":
@@ -69,7 +69,7 @@ func (d *Decoder) unknownItem(w *wire.Writer, what, kind string, v jsonscan.Valu
 	}
 }
 
-func (d *Decoder) text(w *wire.Writer, text string) {
+func (d *decoder) text(w *wire.Writer, text string) {
 	d.start(w)
 	if d.Text {
 		d.Parts = 0
@@ -79,7 +79,7 @@ func (d *Decoder) text(w *wire.Writer, text string) {
 	d.content(w, chunks.Text, text)
 }
 
-func (d *Decoder) content(w *wire.Writer, kind chunks.Kind, text string) {
+func (d *decoder) content(w *wire.Writer, kind chunks.Kind, text string) {
 	d.start(w)
 	if text == "" {
 		return
@@ -93,7 +93,7 @@ func (d *Decoder) content(w *wire.Writer, kind chunks.Kind, text string) {
 // call emits a call and, where the item is completed, its result. An item that was
 // completed before is not open, so its id begins another call: each process counts
 // its items from zero.
-func (d *Decoder) call(w *wire.Writer, i *item, completed bool) {
+func (d *decoder) call(w *wire.Writer, i *item, completed bool) {
 	d.start(w)
 	if !slices.Contains(d.Open, i.id) {
 		d.begin(w, i)
@@ -110,7 +110,7 @@ func (d *Decoder) call(w *wire.Writer, i *item, completed bool) {
 
 // begin emits the beginning of a call. The args of most items are whole when they
 // start. A search may have its query only when it is completed.
-func (d *Decoder) begin(w *wire.Writer, i *item) {
+func (d *decoder) begin(w *wire.Writer, i *item) {
 	c := chunks.Chunk{Kind: chunks.Fragment, ID: i.id, Name: i.kind, CallKind: "server", Provider: true, Opens: true, Final: true}
 	switch i.kind {
 	case "mcp_tool_call":
@@ -133,7 +133,7 @@ func (d *Decoder) begin(w *wire.Writer, i *item) {
 	d.seal(w, i)
 }
 
-func (d *Decoder) seal(w *wire.Writer, i *item) {
+func (d *decoder) seal(w *wire.Writer, i *item) {
 	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: i.id})
 	d.Blank = remove(d.Blank, i.id)
 }
@@ -161,7 +161,7 @@ func (i *item) blank() bool {
 	return !args.Present() || args.Raw == `""` || args.IsArray() && !elements.Next()
 }
 
-func (d *Decoder) args(w *wire.Writer, i *item) string {
+func (d *decoder) args(w *wire.Writer, i *item) string {
 	switch i.kind {
 	case "command_execution":
 		return d.object(w, member{`"command"`, i.command})
@@ -187,7 +187,7 @@ type member struct {
 	value  jsonscan.Value
 }
 
-func (d *Decoder) object(w *wire.Writer, members ...member) string {
+func (d *decoder) object(w *wire.Writer, members ...member) string {
 	return w.Compact(w.Build(func(dst []byte) []byte {
 		dst = append(dst, '{')
 		for _, m := range members {
@@ -199,7 +199,7 @@ func (d *Decoder) object(w *wire.Writer, members ...member) string {
 	}))
 }
 
-func (d *Decoder) result(w *wire.Writer, i *item) {
+func (d *decoder) result(w *wire.Writer, i *item) {
 	c := chunks.Chunk{Kind: chunks.Result, ID: i.id, Status: i.resultStatus()}
 	switch {
 	case i.failure.Present():
@@ -215,7 +215,7 @@ func (d *Decoder) result(w *wire.Writer, i *item) {
 }
 
 // mcpResult returns the content of an MCP result: {"content":[…],"structured_content"}.
-func (d *Decoder) mcpResult(w *wire.Writer, v jsonscan.Value) (content, text string) {
+func (d *decoder) mcpResult(w *wire.Writer, v jsonscan.Value) (content, text string) {
 	if list := v.Member("content"); list.IsArray() {
 		return w.Compact(list.Raw), ""
 	}

@@ -8,7 +8,7 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-func (d *Decoder) wholeAnswer(w *wire.Writer, id string, message, end jsonscan.Value) {
+func (d *decoder) wholeAnswer(w *wire.Writer, id string, message, end jsonscan.Value) {
 	d.Message = wire.Keep(id)
 	w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: "assistant", Fresh: true})
 	d.emitText(w, chunks.Reasoning, 0, message.Member("tool_plan"))
@@ -24,37 +24,30 @@ func (d *Decoder) wholeAnswer(w *wire.Writer, id string, message, end jsonscan.V
 	d.endMessage(w, end)
 }
 
-func (d *Decoder) emitText(w *wire.Writer, kind chunks.Kind, part int, v jsonscan.Value) {
-	if s := w.Text(v); s != "" {
-		w.Emit(chunks.Chunk{Kind: kind, Message: d.Message, Part: part, Text: s})
-	}
+func (d *decoder) emitText(w *wire.Writer, kind chunks.Kind, part int, v jsonscan.Value) {
+	w.EmitText(chunks.Chunk{Kind: kind, Message: d.Message, Part: part}, v)
 }
 
-func (d *Decoder) toolCall(w *wire.Writer, index, call jsonscan.Value, begins bool) *wire.Problem {
+func (d *decoder) toolCall(w *wire.Writer, index, call jsonscan.Value, begins bool) *wire.Problem {
 	if e := call.Elements(); e.Next() { // servers that imitate Cohere send a list of one
 		call = e.Value
 	}
 	if !call.IsObject() {
 		return wire.WrongType("delta.message.tool_calls", call, "an object")
 	}
-	var id, function jsonscan.Value
+	var id, function, name, args jsonscan.Value
 	w.ReadKnown("delta.message.tool_calls", call, id.From("id"), function.From("function"))
-	c := chunks.Chunk{
-		Kind: chunks.Fragment, Message: d.Message, Index: index.Raw,
-		ID: w.Text(id), Final: begins, Opens: begins, Exact: !begins,
-	}
-	var name, args jsonscan.Value
 	w.ReadKnown("delta.message.tool_calls.function", function, name.From("name"), args.From("arguments"))
-	c.Name, c.Args = w.Text(name), w.Text(args)
-	if c.ID != "" || c.Name != "" || c.Args != "" {
-		w.Emit(c)
-	}
+	w.EmitCall(chunks.Chunk{
+		Kind: chunks.Fragment, Message: d.Message, Index: index.Raw,
+		ID: w.Text(id), Name: w.Text(name), Args: w.Text(args), Final: begins, Opens: begins, Exact: !begins,
+	})
 	return nil
 }
 
 // endMessage emits the end of a message. The finish reasons ERROR, ERROR_LIMIT and
 // the like, and TIMEOUT are failures of the provider, which end the run.
-func (d *Decoder) endMessage(w *wire.Writer, delta jsonscan.Value) {
+func (d *decoder) endMessage(w *wire.Writer, delta jsonscan.Value) {
 	var finish, usage, failure jsonscan.Value
 	delta.Read(finish.From("finish_reason"), usage.From("usage"), failure.From("error"))
 	message := d.Message

@@ -26,7 +26,7 @@ func Format() wire.Format {
 		Keys:    []string{"subtype", "session_id"},
 		Claims:  claims,
 		Console: true,
-		New:     func() wire.Decoder { return new(Decoder) },
+		New:     func() wire.Decoder { return new(decoder) },
 	}
 }
 
@@ -94,8 +94,8 @@ func (l *line) read(f wire.Frame) {
 	)
 }
 
-// Decoder decodes the lines of a session. Its fields are the state between lines.
-type Decoder struct {
+// decoder decodes the lines of a session. Its fields are the state between lines.
+type decoder struct {
 	Run      bool     // a process has begun and not ended
 	Open     bool     // a message has begun
 	Model    string   // its model_call_id
@@ -116,8 +116,7 @@ const (
 	Answer
 )
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("r", &d.Run)
 	f.Flag("o", &d.Open)
 	f.Text("m", &d.Model)

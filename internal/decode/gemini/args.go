@@ -57,7 +57,7 @@ type pieceFields struct {
 	unknown     string // key of a value of an unknown kind
 }
 
-func (d *Decoder) readPiece(w *wire.Writer, piece jsonscan.Value) (f pieceFields) {
+func (d *decoder) readPiece(w *wire.Writer, piece jsonscan.Value) (f pieceFields) {
 	for m := piece.Members(); m.Next(); {
 		switch m.Key {
 		case "jsonPath", "json_path":
@@ -87,7 +87,7 @@ func (d *Decoder) readPiece(w *wire.Writer, piece jsonscan.Value) (f pieceFields
 	return f
 }
 
-func (d *Decoder) piece(w *wire.Writer, a *Args, piece jsonscan.Value) (string, *wire.Problem) {
+func (d *decoder) piece(w *wire.Writer, a *Args, piece jsonscan.Value) (string, *wire.Problem) {
 	if a.Invalid {
 		return "", nil // the first invalid piece was reported
 	}
@@ -240,6 +240,6 @@ func (a *Args) close(dst []byte, keep int) []byte {
 }
 
 // closeArgs returns the text from the end of the last value to the end of the args.
-func (d *Decoder) closeArgs(w *wire.Writer, a *Args) string {
+func (d *decoder) closeArgs(w *wire.Writer, a *Args) string {
 	return w.Build(func(dst []byte) []byte { return a.close(dst, 0) })
 }

@@ -23,7 +23,7 @@ func (f *callFields) read(w *wire.Writer, call jsonscan.Value) {
 
 // call emits a whole call, or a piece of the open call. If server is true, Google
 // runs the call, and its name is the type of the tool.
-func (d *Decoder) call(w *wire.Writer, of wire.Choice, call jsonscan.Value, server bool) *wire.Problem {
+func (d *decoder) call(w *wire.Writer, of wire.Choice, call jsonscan.Value, server bool) *wire.Problem {
 	var f callFields
 	f.read(w, call)
 	c := chunks.Chunk{
@@ -64,7 +64,7 @@ func (d *Decoder) call(w *wire.Writer, of wire.Choice, call jsonscan.Value, serv
 
 // pieces emits pieces of the args of the open call. A piece that does not follow
 // the text so far makes the args invalid: the text ends there and stays incomplete.
-func (d *Decoder) pieces(w *wire.Writer, of wire.Choice, pieces jsonscan.Value, continues bool) (first *wire.Problem) {
+func (d *decoder) pieces(w *wire.Writer, of wire.Choice, pieces jsonscan.Value, continues bool) (first *wire.Problem) {
 	if !d.Open || d.Choice != of.Index {
 		if pieces.Present() {
 			return &wire.Problem{Code: wire.BadShape, Text: "functionCall.partialArgs has pieces, but no call is open that they could be of"}
@@ -92,7 +92,7 @@ func (d *Decoder) pieces(w *wire.Writer, of wire.Choice, pieces jsonscan.Value, 
 	return first
 }
 
-func (d *Decoder) closeCall(w *wire.Writer, message string) {
+func (d *decoder) closeCall(w *wire.Writer, message string) {
 	c := chunks.Chunk{Kind: chunks.Fragment, Message: message, Choice: d.Choice}
 	if !d.Args.Invalid {
 		c.Args = d.closeArgs(w, &d.Args)

@@ -10,16 +10,16 @@ import (
 
 // failure ends the message that the error names, or the message that began last
 // where it names none, and its run.
-func (d *Decoder) failure(w *wire.Writer, id string, failure jsonscan.Value) {
+func (d *decoder) failure(w *wire.Writer, id string, failure jsonscan.Value) {
 	if id == "" {
 		id = d.Message
 	}
 	w.FailRun(id, w.FailureText(failure))
-	*d = Decoder{}
+	*d = decoder{}
 }
 
 // blockReason returns the reason why the prompt was blocked, or "".
-func (d *Decoder) blockReason(w *wire.Writer, feedback jsonscan.Value) (reason string) {
+func (d *decoder) blockReason(w *wire.Writer, feedback jsonscan.Value) (reason string) {
 	for m := feedback.Members(); m.Next(); {
 		if m.Key == "blockReason" || m.Key == "block_reason" {
 			reason = w.Text(m.Value)
@@ -33,14 +33,14 @@ func (d *Decoder) blockReason(w *wire.Writer, feedback jsonscan.Value) (reason s
 
 // begin emits the start of a message where a message begins. All other content
 // belongs to the current message.
-func (d *Decoder) begin(w *wire.Writer, of wire.Choice) {
+func (d *decoder) begin(w *wire.Writer, of wire.Choice) {
 	if !d.Begun || of.Message != d.Message {
-		*d = Decoder{Message: wire.Keep(of.Message), Begun: true}
+		*d = decoder{Message: wire.Keep(of.Message), Begun: true}
 		w.Emit(chunks.Chunk{Kind: chunks.Start, Message: of.Message, Choice: of.Index})
 	}
 }
 
-func (d *Decoder) candidate(w *wire.Writer, of wire.Choice, v jsonscan.Value) (first *wire.Problem) {
+func (d *decoder) candidate(w *wire.Writer, of wire.Choice, v jsonscan.Value) (first *wire.Problem) {
 	var content, parts, finish, message jsonscan.Value
 	var index jsonscan.Value
 	w.ReadKnown("the candidate", v,
@@ -77,7 +77,7 @@ func (d *Decoder) candidate(w *wire.Writer, of wire.Choice, v jsonscan.Value) (f
 // finish emits the finish reason. It also ends a call that comes in pieces, because
 // the wire sometimes omits the end of the call. Where the answer is truncated, the
 // args stay incomplete.
-func (d *Decoder) finish(w *wire.Writer, of wire.Choice, reason string) {
+func (d *decoder) finish(w *wire.Writer, of wire.Choice, reason string) {
 	truncated := reason != "STOP" // the other reasons are limits, filters and malformed calls
 	if d.Open && d.Choice == of.Index {
 		if truncated {
@@ -93,7 +93,7 @@ func (d *Decoder) finish(w *wire.Writer, of wire.Choice, reason string) {
 	d.End.Stopped = true
 }
 
-func (d *Decoder) part(w *wire.Writer, of wire.Choice, part jsonscan.Value) *wire.Problem {
+func (d *decoder) part(w *wire.Writer, of wire.Choice, part jsonscan.Value) *wire.Problem {
 	var text, thought, call, result, serverCall, serverResult jsonscan.Value
 	for m := part.Members(); m.Next(); {
 		switch m.Key {

@@ -40,7 +40,7 @@ func Format() wire.Format {
 		Name: "gemini", Shape: "openai",
 		Keys:      []string{"candidates", "usageMetadata", "promptFeedback", "prompt_feedback", "parts", "error", "response"},
 		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
 }
@@ -104,9 +104,8 @@ func members(f wire.Frame) wire.Members {
 	return f.Members()
 }
 
-// Decoder decodes the events of a session. Its fields are the state between
-// events.
-type Decoder struct {
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
 	Message string // the last response id
 	Begun   bool   // the start of the message was emitted
 	Open    bool   // the args of a call come in pieces
@@ -117,8 +116,7 @@ type Decoder struct {
 	discarded string // why the provider threw away a call in the frame that is being read
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Text("m", &d.Message)
 	f.Flag("b", &d.Begun)
 	f.Flag("o", &d.Open)
@@ -127,8 +125,7 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	stored.Object(f, "e", &d.End, (*End).fields)
 }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var id, candidates, usage, feedback, failure, parts jsonscan.Value
 	for m := members(f); m.Next(); {
 		switch m.Key {
@@ -163,7 +160,7 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return d.response(w, w.Text(id), candidates, usage, feedback)
 }
 
-func (d *Decoder) response(w *wire.Writer, id string, candidates, usage, feedback jsonscan.Value) (first *wire.Problem) {
+func (d *decoder) response(w *wire.Writer, id string, candidates, usage, feedback jsonscan.Value) (first *wire.Problem) {
 	of := wire.Choice{Message: id}
 	tokens := readTokens(usage)
 	if some := candidates.Elements(); id == "" && some.Next() {
@@ -184,11 +181,11 @@ func (d *Decoder) response(w *wire.Writer, id string, candidates, usage, feedbac
 	switch {
 	case reason != "":
 		w.FailRun(of.Message, "the prompt was blocked: "+reason)
-		*d = Decoder{}
+		*d = decoder{}
 	case d.discarded != "":
 		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: of.Message})
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: d.discarded})
-		*d = Decoder{}
+		*d = decoder{}
 	}
 	return first
 }

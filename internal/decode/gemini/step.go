@@ -21,7 +21,7 @@ func (f *stepFields) read(part jsonscan.Value) {
 	)
 }
 
-func (d *InteractionsDecoder) part(w *wire.Writer, index, part jsonscan.Value) *wire.Problem {
+func (d *interactionsDecoder) part(w *wire.Writer, index, part jsonscan.Value) *wire.Problem {
 	var f stepFields
 	f.read(part)
 	switch kind := f.kind.Str; {
@@ -45,7 +45,7 @@ func (d *InteractionsDecoder) part(w *wire.Writer, index, part jsonscan.Value) *
 }
 
 // emitText emits a string, or each text in an object or a list of objects.
-func (d *InteractionsDecoder) emitText(w *wire.Writer, kind chunks.Kind, index, v jsonscan.Value) {
+func (d *interactionsDecoder) emitText(w *wire.Writer, kind chunks.Kind, index, v jsonscan.Value) {
 	if v.IsObject() {
 		v = v.Member("text")
 	}
@@ -54,14 +54,12 @@ func (d *InteractionsDecoder) emitText(w *wire.Writer, kind chunks.Kind, index, 
 			d.emitText(w, kind, index, s)
 		}
 	}
-	if s := w.Text(v); s != "" {
-		w.Emit(chunks.Chunk{Kind: kind, Message: d.Message, Part: index.Int(), Text: s})
-	}
+	w.EmitText(chunks.Chunk{Kind: kind, Message: d.Message, Part: index.Int()}, v)
 }
 
 // call emits the beginning of a call or args of it. Args are text, or an object that
 // is whole. An empty object at the beginning means that the args follow.
-func (d *InteractionsDecoder) call(w *wire.Writer, index jsonscan.Value, f *stepFields, part jsonscan.Value) *wire.Problem {
+func (d *interactionsDecoder) call(w *wire.Writer, index jsonscan.Value, f *stepFields, part jsonscan.Value) *wire.Problem {
 	c, args := chunks.Chunk{Kind: chunks.Fragment, Message: d.Message, Index: index.Raw}, f.args
 	kind := f.kind.Str
 	if c.Exact = kind == "arguments_delta"; !c.Exact {
@@ -88,9 +86,7 @@ func (d *InteractionsDecoder) call(w *wire.Writer, index jsonscan.Value, f *step
 	default:
 		c.Args = w.Text(args)
 	}
-	if c.ID != "" || c.Name != "" || c.Args != "" {
-		w.Emit(c)
-	}
+	w.EmitCall(c)
 	return nil
 }
 
@@ -108,7 +104,7 @@ func callKind(step string) (kind string, provider bool) {
 
 // emitResult emits a result once it is complete: the beginning of the step names the
 // call, and a delta may contain the rest.
-func (d *InteractionsDecoder) emitResult(w *wire.Writer, f *stepFields) *wire.Problem {
+func (d *interactionsDecoder) emitResult(w *wire.Writer, f *stepFields) *wire.Problem {
 	if s := w.Text(f.call); s != "" {
 		d.Call = wire.Keep(s)
 	}

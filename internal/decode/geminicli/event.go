@@ -10,7 +10,7 @@ import (
 
 // Decode emits the chunks of a frame. An event of type error is a warning, or an error
 // after which the program goes on, and has no chunk.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
 	switch e.kind.Str {
@@ -32,15 +32,15 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 }
 
 // start begins a run. A process that was killed has not written its end.
-func (d *Decoder) start(w *wire.Writer) {
+func (d *decoder) start(w *wire.Writer) {
 	if d.Run {
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the program ended without a result"})
 	}
-	*d = Decoder{Run: true}
+	*d = decoder{Run: true}
 	w.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
 }
 
-func (d *Decoder) message(w *wire.Writer, e *event) *wire.Problem {
+func (d *decoder) message(w *wire.Writer, e *event) *wire.Problem {
 	if !e.content.IsString() {
 		return wire.WrongType("content", e.content, "a string")
 	}
@@ -56,16 +56,16 @@ func (d *Decoder) message(w *wire.Writer, e *event) *wire.Problem {
 	return nil
 }
 
-func (d *Decoder) begin(w *wire.Writer) {
+func (d *decoder) begin(w *wire.Writer) {
 	if d.Open && !d.Answered {
 		return
 	}
-	*d = Decoder{Run: true, Open: true}
+	*d = decoder{Run: true, Open: true}
 	w.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
 }
 
 // call emits a call, which is complete. v is the JSON of its event.
-func (d *Decoder) call(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
+func (d *decoder) call(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
 	id := w.Text(e.tool)
 	if !e.tool.IsString() || id == "" {
 		return wire.WrongType("tool_id", e.tool, "a string that is not empty")
@@ -87,7 +87,7 @@ func (d *Decoder) call(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem
 }
 
 // result emits a result. A failed one has its text in output, in the error, or in both.
-func (d *Decoder) result(w *wire.Writer, e *event) *wire.Problem {
+func (d *decoder) result(w *wire.Writer, e *event) *wire.Problem {
 	id := w.Text(e.tool)
 	if !e.tool.IsString() || id == "" {
 		return wire.WrongType("tool_id", e.tool, "a string that is not empty")
@@ -110,7 +110,7 @@ func (d *Decoder) result(w *wire.Writer, e *event) *wire.Problem {
 }
 
 // end ends the run. The stats are the sum over all messages and belong to none.
-func (d *Decoder) end(w *wire.Writer, e *event) {
+func (d *decoder) end(w *wire.Writer, e *event) {
 	c := chunks.Chunk{Kind: chunks.RunEnd, Status: "completed", Abandons: true}
 	if e.status.Str != "success" {
 		c.Status, c.Text, c.Abandons = "error", w.FailureText(e.failure), false
@@ -122,6 +122,6 @@ func (d *Decoder) end(w *wire.Writer, e *event) {
 			c.Text = w.Join(kind, ": ", c.Text)
 		}
 	}
-	*d = Decoder{}
+	*d = decoder{}
 	w.Emit(c)
 }

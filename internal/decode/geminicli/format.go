@@ -14,6 +14,7 @@
 package geminicli
 
 import (
+	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 	"streamer/internal/stored"
@@ -26,8 +27,8 @@ func Format() wire.Format {
 		Keys:      []string{"timestamp", "tool_id"},
 		Claims:    claims,
 		Console:   true,
-		New:       func() wire.Decoder { return new(Decoder) },
-		FindSlots: findSlots,
+		New:       func() wire.Decoder { return new(decoder) },
+		FindSlots: wire.Slots{wire.TextSlot: {"content"}, wire.Unread: {"timestamp"}}.Of("message"),
 	}
 }
 
@@ -74,8 +75,8 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// Decoder decodes the events of a session. Its fields are the state between events.
-type Decoder struct {
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
 	Run      bool // a process has begun and not ended
 	Open     bool // a message has begun
 	Answered bool // a call of the message has its result
@@ -83,11 +84,19 @@ type Decoder struct {
 	Written  bool // that text has begun
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("r", &d.Run)
 	f.Flag("o", &d.Open)
 	f.Flag("a", &d.Answered)
 	stored.Number(f, "p", &d.Part)
 	f.Flag("w", &d.Written)
+}
+
+// Fill completes the chunk of a text, which belongs to the open message.
+func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	if !d.Open || d.Answered {
+		return false
+	}
+	d.Written, c.Part = true, d.Part
+	return true
 }

@@ -28,8 +28,6 @@ func (m *messages) fields(f *stored.Fields) {
 	stored.List(f, "p", &m.Partial, (*partialText).fields)
 }
 
-func (m *messages) streams() { m.Live = true }
-
 type streamedMessage struct {
 	ID        string
 	Namespace string
@@ -57,12 +55,17 @@ func (s *streamedMessage) text() bool { return s.Used && !s.Calls && !s.Done }
 // maxStreamed is the maximum number of messages that are stored.
 const maxStreamed = 64
 
-type summary struct {
-	text  bool
-	calls bool // pieces of calls
-	opens bool // a piece of a call with an id or a name
-	ends  bool
-}
+// summary is what a piece of a message has. It is the note of a template.
+type summary uint8
+
+const (
+	hasText summary = 1 << iota
+	hasCalls
+	opensCall // a piece of a call with an id or a name
+	hasEnd
+)
+
+func (s summary) has(some summary) bool { return s&some != 0 }
 
 // stream records a piece of a message and returns the id of the message. That is the
 // id of the first piece with content, or the id of the provider where a call
@@ -82,17 +85,17 @@ func (m *messages) stream(ns, id string, piece summary) (name, was string) {
 	if i < 0 || m.Streamed[i].ID == id && !m.Streamed[i].Used {
 		if j := m.continued(ns, id, piece); j >= 0 {
 			s := &m.Streamed[j]
-			s.Also, s.Done = strings.Clone(id), s.Done || piece.ends
-			if piece.calls && !generated(id) {
+			s.Also, s.Done = strings.Clone(id), s.Done || piece.has(hasEnd)
+			if piece.has(hasCalls) && !generated(id) {
 				was, s.ID, s.Also = s.ID, s.Also, s.ID
 			}
 			return s.ID, was
 		}
 	}
-	used := piece.text || piece.calls
+	used := piece.has(hasText | hasCalls)
 	if i < 0 {
 		m.Streamed = append(wire.MakeRoom(m.Streamed, maxStreamed), streamedMessage{
-			ID: strings.Clone(id), Namespace: strings.Clone(ns), Used: used, Calls: piece.calls, Done: piece.ends,
+			ID: strings.Clone(id), Namespace: strings.Clone(ns), Used: used, Calls: piece.has(hasCalls), Done: piece.has(hasEnd),
 		})
 		return id, ""
 	}
@@ -103,17 +106,16 @@ func (m *messages) stream(ns, id string, piece summary) (name, was string) {
 		}
 		s.Used, s.Done = true, false
 	}
-	s.Calls = s.Calls || piece.calls
-	s.Done = s.Done || piece.ends
+	s.Calls = s.Calls || piece.has(hasCalls)
+	s.Done = s.Done || piece.has(hasEnd)
 	return s.ID, ""
 }
 
 // continued returns the index of the message that a piece under a new id continues,
 // or -1.
 func (m *messages) continued(ns, id string, piece summary) int {
-	continues := piece.calls && !piece.opens
-	onlyEnds := piece.ends && !piece.text && !piece.calls
-	if !continues && !onlyEnds {
+	continues := piece.has(hasCalls) && !piece.has(opensCall)
+	if !continues && piece != hasEnd {
 		return -1
 	}
 	found := -1

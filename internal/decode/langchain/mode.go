@@ -8,7 +8,7 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-func (d *Decoder) tuple(w *wire.Writer, v jsonscan.Value) *wire.Problem {
+func (d *decoder) tuple(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	e := v.Elements()
 	if !e.Next() {
 		return nil
@@ -31,7 +31,7 @@ func (d *Decoder) tuple(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	return d.messageMode(w, "", v)
 }
 
-func (d *Decoder) part(w *wire.Writer, v jsonscan.Value) *wire.Problem {
+func (d *decoder) part(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	var mode, ns, data, interrupts jsonscan.Value
 	v.Read(mode.From("type"), ns.From("ns"), data.From("data"), interrupts.From("interrupts"))
 	namespace := d.namespace(w, ns)
@@ -43,7 +43,7 @@ func (d *Decoder) part(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 }
 
 // namespace joins the parts of a namespace: "a:1|b:2".
-func (d *Decoder) namespace(w *wire.Writer, list jsonscan.Value) string {
+func (d *decoder) namespace(w *wire.Writer, list jsonscan.Value) string {
 	e := list.Elements()
 	if !e.Next() {
 		return ""
@@ -56,7 +56,7 @@ func (d *Decoder) namespace(w *wire.Writer, list jsonscan.Value) string {
 }
 
 // event reads the payload of a mode or of an event of the server.
-func (d *Decoder) event(w *wire.Writer, mode, ns string, payload jsonscan.Value) *wire.Problem {
+func (d *decoder) event(w *wire.Writer, mode, ns string, payload jsonscan.Value) *wire.Problem {
 	switch mode {
 	case "messages", "messages-tuple":
 		return d.messageMode(w, ns, payload)
@@ -90,7 +90,7 @@ func (d *Decoder) event(w *wire.Writer, mode, ns string, payload jsonscan.Value)
 
 // runMetadata reads {"run_id","attempt"}. A higher attempt than before replaces the
 // open messages.
-func (d *Decoder) runMetadata(w *wire.Writer, v jsonscan.Value) {
+func (d *decoder) runMetadata(w *wire.Writer, v jsonscan.Value) {
 	run, attempt := w.Text(v.Member("run_id")), int32(min(v.Member("attempt").Int(), math.MaxInt32))
 	if run == "" {
 		return
@@ -104,7 +104,7 @@ func (d *Decoder) runMetadata(w *wire.Writer, v jsonscan.Value) {
 }
 
 // errorText returns the text of {"error":"ValueError","message":"…"}.
-func (d *Decoder) errorText(w *wire.Writer, v jsonscan.Value) string {
+func (d *decoder) errorText(w *wire.Writer, v jsonscan.Value) string {
 	if s := w.Text(v.Member("message")); s != "" {
 		return s
 	}
@@ -112,8 +112,8 @@ func (d *Decoder) errorText(w *wire.Writer, v jsonscan.Value) string {
 }
 
 // messageMode reads [message, metadata], a list of messages, or one message.
-func (d *Decoder) messageMode(w *wire.Writer, ns string, payload jsonscan.Value) *wire.Problem {
-	d.Messages.streams()
+func (d *decoder) messageMode(w *wire.Writer, ns string, payload jsonscan.Value) *wire.Problem {
+	d.Messages.Live = true
 	if payload.IsObject() {
 		return d.message(w, place{ns: ns}, payload)
 	}
@@ -132,7 +132,7 @@ func (d *Decoder) messageMode(w *wire.Writer, ns string, payload jsonscan.Value)
 }
 
 // checkpointNamespace returns the checkpoint namespace in the metadata of a message.
-func (d *Decoder) checkpointNamespace(w *wire.Writer, metadata jsonscan.Value) (ns string) {
+func (d *decoder) checkpointNamespace(w *wire.Writer, metadata jsonscan.Value) (ns string) {
 	for m := metadata.Members(); m.Next(); {
 		switch m.Key {
 		case "langgraph_checkpoint_ns":
@@ -154,7 +154,7 @@ type place struct {
 	growing bool
 }
 
-func (d *Decoder) message(w *wire.Writer, at place, v jsonscan.Value) *wire.Problem {
+func (d *decoder) message(w *wire.Writer, at place, v jsonscan.Value) *wire.Problem {
 	m := readMessage(v)
 	if m.kind == kindAI || m.kind == kindAIChunk {
 		d.unknownMembers(w, &m)

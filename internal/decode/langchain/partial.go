@@ -21,11 +21,11 @@ import (
 // The args in tool_calls are a repaired parse of incomplete text. They are read only
 // in the finished message, where they replace the text (Hold).
 
-func (d *Decoder) partials(w *wire.Writer, ns string, list jsonscan.Value, complete bool) (first *wire.Problem) {
+func (d *decoder) partials(w *wire.Writer, ns string, list jsonscan.Value, complete bool) (first *wire.Problem) {
 	if !list.IsArray() {
 		return wire.WrongType("the payload of messages/partial and messages/complete", list, "a list of messages")
 	}
-	d.Messages.streams()
+	d.Messages.Live = true
 	for e := list.Elements(); e.Next(); {
 		m := readMessage(e.Value)
 		if m.kind != kindAI && m.kind != kindAIChunk {
@@ -39,7 +39,7 @@ func (d *Decoder) partials(w *wire.Writer, ns string, list jsonscan.Value, compl
 }
 
 // partial emits the new content of a growing message, or its end.
-func (d *Decoder) partial(w *wire.Writer, ns string, m *fields, complete bool) {
+func (d *decoder) partial(w *wire.Writer, ns string, m *fields, complete bool) {
 	id := w.Text(m.id)
 	if known, _, ok := d.Messages.find(ns, id); ok {
 		ns = known
@@ -57,7 +57,7 @@ func (d *Decoder) partial(w *wire.Writer, ns string, m *fields, complete bool) {
 		d.Messages.Partial = append(wire.MakeRoom(d.Messages.Partial, maxPartials), p)
 	}
 	if !over || !known {
-		d.Messages.stream(ns, id, summary{text: true})
+		d.Messages.stream(ns, id, hasText)
 	}
 	if over {
 		m.pieces = jsonscan.Value{}
@@ -65,7 +65,7 @@ func (d *Decoder) partial(w *wire.Writer, ns string, m *fields, complete bool) {
 	}
 }
 
-func (d *Decoder) growth(w *wire.Writer, of chunks.Chunk, m *fields, p *partialText, final bool) {
+func (d *decoder) growth(w *wire.Writer, of chunks.Chunk, m *fields, p *partialText, final bool) {
 	if m.content.IsString() {
 		d.grownText(w, of, chunks.Text, m.content, p, final)
 	}
@@ -98,7 +98,7 @@ func (d *Decoder) growth(w *wire.Writer, of chunks.Chunk, m *fields, p *partialT
 // grownBlocks emits the new content of blocks, with their calls if calls is true. It
 // returns the indexes of the calls: pieces of calls have an index only where blocks
 // have one.
-func (d *Decoder) grownBlocks(w *wire.Writer, of chunks.Chunk, content jsonscan.Value, p *partialText, final, calls bool) (indexes []jsonscan.Value) {
+func (d *decoder) grownBlocks(w *wire.Writer, of chunks.Chunk, content jsonscan.Value, p *partialText, final, calls bool) (indexes []jsonscan.Value) {
 	for e := content.Elements(); e.Next(); {
 		b := readBlock(e.Value)
 		of.Part = partNumber(b.index)
@@ -130,7 +130,7 @@ func firstString(list ...jsonscan.Value) jsonscan.Value {
 	return jsonscan.Value{}
 }
 
-func (d *Decoder) grownText(w *wire.Writer, of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, p *partialText, final bool) {
+func (d *decoder) grownText(w *wire.Writer, of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, p *partialText, final bool) {
 	if of.Text, _ = p.tail(w.Text(v), false, final); of.Text != "" {
 		of.Kind = kind
 		w.Emit(of)
@@ -138,7 +138,7 @@ func (d *Decoder) grownText(w *wire.Writer, of chunks.Chunk, kind chunks.Kind, v
 }
 
 // grownCall emits the new args of a call, and the call where it is new.
-func (d *Decoder) grownCall(w *wire.Writer, of chunks.Chunk, id, name, index, args jsonscan.Value, p *partialText, final bool) {
+func (d *decoder) grownCall(w *wire.Writer, of chunks.Chunk, id, name, index, args jsonscan.Value, p *partialText, final bool) {
 	of.Kind, of.Part, of.ID, of.Name = chunks.Fragment, 0, w.Text(id), w.Text(name)
 	if index.Present() {
 		of.Index = index.Raw
@@ -213,12 +213,12 @@ func (m *messages) takePartial(id string) (p partialText, known bool) {
 }
 
 // messageMetadata reads messages/metadata: {message id: {"metadata":{…}}}.
-func (d *Decoder) messageMetadata(w *wire.Writer, ns string, payload jsonscan.Value) {
+func (d *decoder) messageMetadata(w *wire.Writer, ns string, payload jsonscan.Value) {
 	for m := payload.Members(); m.Next(); {
 		where := ns
 		if s := d.checkpointNamespace(w, m.Value.Member("metadata")); s != "" {
 			where = s
 		}
-		d.Messages.stream(where, m.Key, summary{})
+		d.Messages.stream(where, m.Key, 0)
 	}
 }

@@ -26,34 +26,32 @@ import (
 // are read. The args of a block-delta are the whole text so far in JavaScript, and
 // the next piece of it in Python. The assembler of calls detects which.
 //
-// The format shares its Decoder, and thereby the ids of messages, with Format.
+// The format shares its decoder, and thereby the ids of messages, with Format.
 func Protocol() wire.Format {
 	return wire.Format{
 		Name: "langgraph-protocol", Shape: "langchain",
 		Keys:      []string{"method", "result", "message"},
 		Claims:    claimsProtocol,
-		New:       func() wire.Decoder { return view(new(Decoder)) },
+		New:       func() wire.Decoder { return view(new(decoder)) },
 		FindSlots: findProtocolSlots,
 		Shared:    "langchain", View: view,
 	}
 }
 
 func view(d wire.Decoder) wire.Decoder {
-	shared := d.(*Decoder)
+	shared := d.(*decoder)
 	if shared.Streams == nil {
 		shared.Streams = new(protocol)
 	}
 	return (*protocolDecoder)(shared)
 }
 
-type protocolDecoder Decoder
+type protocolDecoder decoder
 
-// Fields visits the members of the stored form.
-func (d *protocolDecoder) Fields(f *stored.Fields) { (*Decoder)(d).Fields(f) }
+func (d *protocolDecoder) Fields(f *stored.Fields) { (*decoder)(d).Fields(f) }
 
-// Decode emits the chunks of a frame.
 func (d *protocolDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return (*Decoder)(d).decodeProtocol(w, f)
+	return (*decoder)(d).decodeProtocol(w, f)
 }
 
 // isProtocol reports whether a frame has the envelope of an event of the protocol. It reads
@@ -98,7 +96,7 @@ func claimsProtocol(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-func (d *Decoder) decodeProtocol(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) decodeProtocol(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var method, params, namespace, data jsonscan.Value
 	f.Read(method.From("method"), params.From("params"))
 	if !method.Present() {
@@ -127,7 +125,7 @@ func (d *Decoder) decodeProtocol(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return nil
 }
 
-func (d *Decoder) protocolEvent(w *wire.Writer, method, ns string, data jsonscan.Value) *wire.Problem {
+func (d *decoder) protocolEvent(w *wire.Writer, method, ns string, data jsonscan.Value) *wire.Problem {
 	switch method {
 	case "messages":
 		return d.protocolMessage(w, ns, data)
@@ -147,7 +145,7 @@ func (d *Decoder) protocolEvent(w *wire.Writer, method, ns string, data jsonscan
 }
 
 // protocolState reads values, or an update, which is {"node","values"}.
-func (d *Decoder) protocolState(w *wire.Writer, method, ns string, data jsonscan.Value) *wire.Problem {
+func (d *decoder) protocolState(w *wire.Writer, method, ns string, data jsonscan.Value) *wire.Problem {
 	if method == "values" {
 		return d.values(w, ns, data)
 	}
@@ -167,7 +165,7 @@ func (d *Decoder) protocolState(w *wire.Writer, method, ns string, data jsonscan
 // protocolLife reads a lifecycle event of a graph. The lifecycle of the root is that of
 // the run. The start of a subgraph can name the call that caused it. The failure of a
 // subgraph ends its open messages.
-func (d *Decoder) protocolLife(w *wire.Writer, ns string, data jsonscan.Value) {
+func (d *decoder) protocolLife(w *wire.Writer, ns string, data jsonscan.Value) {
 	var event, run, failure, cause jsonscan.Value
 	data.Read(
 		event.From("event"), run.From("run_id"), run.From("runId"), failure.From("error"),
@@ -197,18 +195,14 @@ func (d *Decoder) protocolLife(w *wire.Writer, ns string, data jsonscan.Value) {
 // protocolInput emits an interrupt. Its namespace is that of a node, while another node
 // of the same graph made the calls. The chunk has the innermost namespace around it in
 // which messages were streamed.
-func (d *Decoder) protocolInput(w *wire.Writer, ns string, data jsonscan.Value) {
+func (d *decoder) protocolInput(w *wire.Writer, ns string, data jsonscan.Value) {
 	c := chunks.Chunk{Kind: chunks.Await, Why: "interrupt"}
 	for m := data.Members(); m.Next(); {
 		switch m.Key {
 		case "interrupt_id", "interruptId":
 			c.InterruptID = w.Text(m.Value)
 		case "payload":
-			for in := m.Value.Members(); in.Next(); {
-				if in.Key == "tool_call_id" || in.Key == "toolCallId" {
-					c.ID = w.Text(in.Value)
-				}
-			}
+			c.ID = callIn(w, m.Value)
 		}
 	}
 	for ns != "" && !d.Messages.streamedIn(ns) {

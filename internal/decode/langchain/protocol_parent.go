@@ -25,21 +25,15 @@ func (c *protocolCause) fields(f *stored.Fields) {
 const maxCauses = 64
 
 // protocolCause stores the cause of a subgraph: {"type":"toolCall","tool_call_id"}.
-func (d *Decoder) protocolCause(w *wire.Writer, ns string, cause jsonscan.Value) {
-	var call string
-	for m := cause.Members(); m.Next(); {
-		if m.Key == "tool_call_id" || m.Key == "toolCallId" {
-			call = w.Text(m.Value)
-		}
-	}
-	if call != "" {
+func (d *decoder) protocolCause(w *wire.Writer, ns string, cause jsonscan.Value) {
+	if call := callIn(w, cause); call != "" {
 		d.Streams.cause(ns, call)
 	}
 }
 
 // setParents names, in the calls among the chunks after the first n, the call that
 // started the subgraph which made them.
-func (d *Decoder) setParents(w *wire.Writer, n int) {
+func (d *decoder) setParents(w *wire.Writer, n int) {
 	if len(d.Streams.Causes) == 0 {
 		return
 	}

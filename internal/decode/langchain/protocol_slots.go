@@ -20,27 +20,18 @@ func findProtocolSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note ui
 		if path == "params.namespace.*" && parts == 1 {
 			return wire.NamespaceSlot
 		}
-		return protocolSlot(path)
+		return protocolSlots.At(path)
 	})
 	return 0, true
 }
 
-func protocolSlot(path string) wire.Slot {
-	switch path {
-	case "event_id", "eventId", "seq", "params.timestamp":
-		return wire.Unread
-	case "params.data.run_id", "params.data.runId":
-		return wire.RunSlot
-	case "params.data.index":
-		return wire.BlockSlot
-	case "params.data.delta.text", "params.data.delta.reasoning":
-		return wire.TextSlot
-	case "params.data.delta.fields.id":
-		return wire.CallSlot
-	case "params.data.delta.fields.args":
-		return wire.ArgsSlot
-	}
-	return wire.NoSlot
+var protocolSlots = wire.Slots{
+	wire.Unread:    {"event_id", "eventId", "seq", "params.timestamp"},
+	wire.RunSlot:   {"params.data.run_id", "params.data.runId"},
+	wire.BlockSlot: {"params.data.index"},
+	wire.TextSlot:  {"params.data.delta.text", "params.data.delta.reasoning"},
+	wire.CallSlot:  {"params.data.delta.fields.id"},
+	wire.ArgsSlot:  {"params.data.delta.fields.args"},
 }
 
 // Fill completes the chunk of a delta of the message that is open in its

@@ -47,8 +47,8 @@ func findSlots(s *wire.SlotFinder, f wire.Frame, v wire.Place) (note uint8, ok b
 			inner, at = inner+1, p
 		}
 	}
-	s.Walk(at, messageSlot)
-	return summarize(&m, messageEnd{}).note(), inner < 2
+	s.Walk(at, messageSlots.At)
+	return uint8(summarize(&m, messageEnd{})), inner < 2
 }
 
 // placeOfMode returns the mode of an event that is an array, the namespace
@@ -85,60 +85,27 @@ func metadataSlots(s *wire.SlotFinder, v wire.Place) bool {
 	return s.Has(wire.NamespaceSlot)
 }
 
-func messageSlot(path string) wire.Slot {
-	switch path {
-	case "id":
-		return wire.MessageSlot
-	case "content", "content.*", "content.*.text", "content.*.thinking", "content.*.reasoning",
+var messageSlots = wire.Slots{
+	wire.MessageSlot: {"id"},
+	wire.TextSlot: {
+		"content", "content.*", "content.*.text", "content.*.thinking", "content.*.reasoning",
 		"content.*.reasoning_content", "content.*.reasoning_content.text", "content.*.reasoning.text",
-		"content.*.thinking.text", "additional_kwargs.reasoning_content":
-		return wire.TextSlot
-	case "tool_call_chunks.*.args":
-		return wire.ArgsSlot
-	case "tool_call_chunks.*.index":
-		return wire.IndexSlot
-	case "content.*.partial_json", "content.*.input", "invalid_tool_calls.*.args",
-		"additional_kwargs.tool_calls.*.function.arguments":
-		return wire.ArgsCopy
-	case "additional_kwargs.reasoning.summary.*.text": // a copy of the content
-		return wire.Unread
-	}
-	return wire.NoSlot
-}
-
-// The bits of a note.
-const (
-	noteText = 1 << iota
-	noteCalls
-	noteOpens
-	noteEnds
-)
-
-func (s summary) note() (n uint8) {
-	if s.text {
-		n |= noteText
-	}
-	if s.calls {
-		n |= noteCalls
-	}
-	if s.opens {
-		n |= noteOpens
-	}
-	if s.ends {
-		n |= noteEnds
-	}
-	return n
-}
-
-func summaryOf(note uint8) summary {
-	return summary{text: note&noteText != 0, calls: note&noteCalls != 0, opens: note&noteOpens != 0, ends: note&noteEnds != 0}
+		"content.*.thinking.text", "additional_kwargs.reasoning_content",
+	},
+	wire.ArgsSlot:  {"tool_call_chunks.*.args"},
+	wire.IndexSlot: {"tool_call_chunks.*.index"},
+	wire.ArgsCopy: {
+		"content.*.partial_json", "content.*.input", "invalid_tool_calls.*.args",
+		"additional_kwargs.tool_calls.*.function.arguments",
+	},
+	wire.Unread: {"additional_kwargs.reasoning.summary.*.text"}, // a copy of the content
 }
 
 // Fill completes the chunk of a piece of a message. Where the message has a new
 // name, it emits that before the chunk.
-func (d *Decoder) Fill(w *wire.Writer, note uint8, c *chunks.Chunk) bool {
-	d.Messages.streams()
-	name, was := d.Messages.stream(c.Namespace, c.Message, summaryOf(note))
+func (d *decoder) Fill(w *wire.Writer, note uint8, c *chunks.Chunk) bool {
+	d.Messages.Live = true
+	name, was := d.Messages.stream(c.Namespace, c.Message, summary(note))
 	c.Message = name
 	if was != "" {
 		w.EmitBeforeLast(chunks.Chunk{Kind: chunks.Rename, Namespace: c.Namespace, Message: name, ID: was})

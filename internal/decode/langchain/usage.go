@@ -11,7 +11,7 @@ import (
 // totalUsage returns the usage of a message so far. Each piece of a message has a
 // share of the usage, and langchain_core adds the shares up. The last piece does not
 // repeat what the provider counted at the beginning.
-func (d *Decoder) totalUsage(w *wire.Writer, ns, id string, usage jsonscan.Value) string {
+func (d *decoder) totalUsage(w *wire.Writer, ns, id string, usage jsonscan.Value) string {
 	i := d.Messages.index(ns, id)
 	if i < 0 {
 		return usage.Raw

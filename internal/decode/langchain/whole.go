@@ -15,7 +15,7 @@ import (
 // model wrote them. The args in tool_calls are parsed and, where the answer is
 // truncated, repaired. They are therefore not read in a streamed message that is
 // truncated.
-func (d *Decoder) wholeMessage(w *wire.Writer, at place, m *fields, text bool) {
+func (d *decoder) wholeMessage(w *wire.Writer, at place, m *fields, text bool) {
 	end := d.readEnd(w, m)
 	of := chunks.Chunk{Namespace: at.ns, Choice: end.choice, Repeated: at.repeated}
 	of.Message = w.Text(m.id)
@@ -26,11 +26,7 @@ func (d *Decoder) wholeMessage(w *wire.Writer, at place, m *fields, text bool) {
 	text = text && !streamed && (!at.repeated || !d.Messages.Live && of.Message != "")
 	n := w.Len()
 	d.emitContent(w, of, m.content, selection{text: text, whole: true, alone: !m.hasCalls()})
-	if thoughts := w.Text(end.thoughts); text && thoughts != "" {
-		c := of
-		c.Kind, c.Text = chunks.Reasoning, thoughts
-		w.Emit(c)
-	}
+	d.emitText(w, of, chunks.Reasoning, end.thoughts, selection{text: text})
 	if !streamed || !end.truncated {
 		of := of
 		of.Whole = true
@@ -55,26 +51,22 @@ func (d *Decoder) wholeMessage(w *wire.Writer, at place, m *fields, text bool) {
 // wholeCalls emits the calls of a whole message. LangChain generates an id where the
 // provider has none. A call without an id is a call that the provider runs. In a
 // repeated message it cannot be matched with a streamed call, so it is dropped.
-func (d *Decoder) wholeCalls(w *wire.Writer, of chunks.Chunk, m *fields, again bool) {
+func (d *decoder) wholeCalls(w *wire.Writer, of chunks.Chunk, m *fields, again bool) {
 	n := w.Len()
-	pieces := m.pieces.Elements()
-	if pieces.Next() {
-		for some := true; some; some = pieces.Next() {
-			d.callPiece(w, of, pieces.Value)
-		}
+	if pieces := m.pieces.Elements(); pieces.Next() {
+		d.callList(w, of, m.pieces)
 	} else {
 		d.callList(w, of, m.calls)
 		d.callList(w, of, m.invalid)
 	}
-	if !again {
-		return
+	if again {
+		w.Drop(n, func(c *chunks.Chunk) bool { return c.ID == "" })
 	}
-	w.Drop(n, func(c *chunks.Chunk) bool { return c.ID == "" })
 }
 
 // callList emits the entries of tool_calls, whose args are an object, or of
 // invalid_tool_calls, whose args are the raw text.
-func (d *Decoder) callList(w *wire.Writer, of chunks.Chunk, calls jsonscan.Value) {
+func (d *decoder) callList(w *wire.Writer, of chunks.Chunk, calls jsonscan.Value) {
 	for e := calls.Elements(); e.Next(); {
 		d.callPiece(w, of, e.Value)
 	}

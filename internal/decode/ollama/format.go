@@ -12,6 +12,7 @@
 package ollama
 
 import (
+	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 	"streamer/internal/stored"
@@ -21,10 +22,13 @@ import (
 func Format() wire.Format {
 	return wire.Format{
 		Name: "ollama", Shape: "openai",
-		Keys:      []string{"done", "tool_name"},
-		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
-		FindSlots: findSlots,
+		Keys:   []string{"done", "tool_name"},
+		Claims: claims,
+		New:    func() wire.Decoder { return new(decoder) },
+		FindSlots: wire.Slots{
+			wire.Unread:   {"model", "created_at"},
+			wire.TextSlot: {"message.content", "message.thinking", "response", "thinking"},
+		}.Of(),
 	}
 }
 
@@ -63,16 +67,14 @@ func isBoolean(v jsonscan.Value) bool {
 	return v.Kind == jsonscan.True || v.Kind == jsonscan.False && v.Raw != ""
 }
 
-// Decoder decodes the events of a session. Its field is the state between events.
-type Decoder struct {
+// decoder decodes the events of a session. Its field is the state between events.
+type decoder struct {
 	Begun bool // a message has begun and not ended
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) { f.Flag("b", &d.Begun) }
+func (d *decoder) Fields(f *stored.Fields) { f.Flag("b", &d.Begun) }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var message, response, done, reason, failure, role, other jsonscan.Value
 	w.ReadFrame("the line", f,
 		message.From("message"), response.From("response"), done.From("done"), reason.From("done_reason"),
@@ -98,3 +100,6 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	}
 	return problem
 }
+
+// Fill returns false for a text that begins its message.
+func (d *decoder) Fill(*wire.Writer, uint8, *chunks.Chunk) bool { return d.Begun }

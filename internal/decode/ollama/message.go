@@ -9,7 +9,7 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-func (d *Decoder) message(w *wire.Writer, message jsonscan.Value) *wire.Problem {
+func (d *decoder) message(w *wire.Writer, message jsonscan.Value) *wire.Problem {
 	var role, content, thinking, calls jsonscan.Value
 	w.ReadKnown("the message", message,
 		role.From("role"), content.From("content"), content.From("response"), thinking.From("thinking"),
@@ -39,7 +39,7 @@ func (d *Decoder) message(w *wire.Writer, message jsonscan.Value) *wire.Problem 
 	return first
 }
 
-func (d *Decoder) toolCall(w *wire.Writer, call jsonscan.Value) *wire.Problem {
+func (d *decoder) toolCall(w *wire.Writer, call jsonscan.Value) *wire.Problem {
 	var id, function, name, args jsonscan.Value
 	w.ReadKnown("message.tool_calls[]", call, id.From("id"), function.From("function"))
 	if !function.IsObject() {
@@ -70,7 +70,7 @@ func (d *Decoder) toolCall(w *wire.Writer, call jsonscan.Value) *wire.Problem {
 }
 
 // finish emits the end of a message and the usage, which the last line contains.
-func (d *Decoder) finish(w *wire.Writer, reason string, event jsonscan.Value) {
+func (d *decoder) finish(w *wire.Writer, reason string, event jsonscan.Value) {
 	if !d.Begun && (reason == "load" || reason == "unload") {
 		return // the model was loaded or unloaded; there is no message
 	}

@@ -8,7 +8,7 @@ import (
 
 // choice emits the delta, or the whole message, of a choice and its end. Where
 // the provider failed, the finish reason ("error") does not complete the args.
-func (d *Decoder) choice(w *wire.Writer, of wire.Choice, v jsonscan.Value, failed bool) {
+func (d *decoder) choice(w *wire.Writer, of wire.Choice, v jsonscan.Value, failed bool) {
 	var delta, message, finish, failure jsonscan.Value
 	var index jsonscan.Value
 	w.ReadKnown("the choice", v,
@@ -39,7 +39,7 @@ func (d *Decoder) choice(w *wire.Writer, of wire.Choice, v jsonscan.Value, faile
 	}
 }
 
-func (d *Decoder) delta(w *wire.Writer, of wire.Choice, delta jsonscan.Value) {
+func (d *decoder) delta(w *wire.Writer, of wire.Choice, delta jsonscan.Value) {
 	var role, content, reasoning, refusal, calls, legacy, executed jsonscan.Value
 	for m := delta.Members(); m.Next(); {
 		switch m.Key {

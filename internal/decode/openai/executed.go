@@ -28,7 +28,7 @@ func (f *executedFields) read(w *wire.Writer, entry jsonscan.Value) {
 //
 // An entry comes without its output first and with it later, or once with it. Calls
 // have no id, and mostly no name but their type.
-func (d *Decoder) executedTools(w *wire.Writer, of wire.Choice, entries jsonscan.Value) {
+func (d *decoder) executedTools(w *wire.Writer, of wire.Choice, entries jsonscan.Value) {
 	for e := entries.Elements(); e.Next(); {
 		var f executedFields
 		f.read(w, e.Value)
@@ -46,7 +46,7 @@ func (d *Decoder) executedTools(w *wire.Writer, of wire.Choice, entries jsonscan
 	}
 }
 
-func (d *Decoder) executed(w *wire.Writer, c chunks.Chunk, f *executedFields) {
+func (d *decoder) executed(w *wire.Writer, c chunks.Chunk, f *executedFields) {
 	place := c.Index
 	if place == "" {
 		place = c.Name

@@ -23,7 +23,7 @@ func Chat() wire.Format {
 		Name: "openai-chat", Shape: "openai",
 		Keys:      []string{"choices", "object", "error", "role"},
 		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
 }
@@ -67,19 +67,17 @@ func claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// Decoder decodes chat completion chunks. Each chunk names its message, so its only
+// decoder decodes chat completion chunks. Each chunk names its message, so its only
 // state is that of the tools that Groq runs.
-type Decoder struct {
+type decoder struct {
 	// Running are the raw indexes of executed tools without an output, or the names of
 	// those without an index.
 	Running []string
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) { f.Texts("r", &d.Running) }
+func (d *decoder) Fields(f *stored.Fields) { f.Texts("r", &d.Running) }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Done {
 		w.Emit(chunks.Chunk{Kind: chunks.Done})
 		d.Running = nil
@@ -116,4 +114,21 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
 	}
 	return nil
+}
+
+func findSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok bool) {
+	s.Walk(at, slots.At)
+	s.Usage(s.Members(at).Get("usage"))
+	return 0, true
+}
+
+var slots = wire.Slots{
+	wire.MessageSlot: {"id"},
+	wire.Unread:      {"created", "model", "system_fingerprint", "service_tier", "provider", "obfuscation", "p"},
+	wire.TextSlot: {
+		"choices.*.delta.content", "choices.*.delta.content.*.text", "choices.*.delta.content.*.thinking.*.text",
+		"choices.*.delta.reasoning_content", "choices.*.delta.reasoning",
+	},
+	wire.ArgsSlot:  {"choices.*.delta.tool_calls.*.function.arguments"},
+	wire.IndexSlot: {"choices.*.delta.tool_calls.*.index"},
 }

@@ -9,14 +9,14 @@ import "streamer/internal/decode/wire"
 // of parts.
 //
 // Streams of Mistral cannot be distinguished from those of other compatible
-// servers. The same Decoder reads both, so Mistral is only a name: a stream
+// servers. The same decoder reads both, so Mistral is only a name: a stream
 // without the header is recognised as openai-chat.
 func Mistral() wire.Format {
 	return wire.Format{
 		Name: "mistral", Shape: "openai",
 		Keys:      []string{},
 		Claims:    claimsMistral,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
 }

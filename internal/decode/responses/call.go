@@ -8,10 +8,8 @@ import (
 
 func (r frame) hasCall(items jsonscan.Value, id string) bool {
 	for e := items.Elements(); e.Next(); {
-		for m := e.Value.Members(); m.Next(); {
-			if (m.Key == "call_id" || m.Key == "id") && m.Value.IsString() && r.Text(m.Value) == id {
-				return true
-			}
+		if r.Text(e.Value.Member("call_id")) == id || r.Text(e.Value.Member("id")) == id {
+			return true
 		}
 	}
 	return false

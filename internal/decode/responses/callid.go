@@ -40,7 +40,7 @@ const (
 // callOf returns the call that an item is, under the index and the id of its first
 // event: some servers send others at the end of the item or of the response. others
 // reports whether the end of the response contains an id.
-func (d *Decoder) callOf(index, id string, at stage, others func(id string) bool) (c Call, is identity) {
+func (d *decoder) callOf(index, id string, at stage, others func(id string) bool) (c Call, is identity) {
 	if len(id) > wire.MaxID || len(index) > wire.MaxID {
 		return Call{Index: index, ID: id}, knownCall
 	}
@@ -58,13 +58,13 @@ func (d *Decoder) callOf(index, id string, at stage, others func(id string) bool
 	return d.Calls[i], is
 }
 
-func (d *Decoder) begun(index string) bool {
+func (d *decoder) begun(index string) bool {
 	return slices.ContainsFunc(d.Calls, func(c Call) bool { return c.Index == index })
 }
 
 // findCall returns the position of the stored call that an item is, or -1. An id
 // may be that of several calls.
-func (d *Decoder) findCall(index, id string, at stage, others func(id string) bool) int {
+func (d *decoder) findCall(index, id string, at stage, others func(id string) bool) int {
 	find := func(match func(c *Call) bool) int {
 		return slices.IndexFunc(d.Calls, func(c Call) bool {
 			open := !c.Done && at <= itemDone || !c.repeated && at > itemDone
@@ -86,7 +86,7 @@ func (d *Decoder) findCall(index, id string, at stage, others func(id string) bo
 
 // answers reports whether the result of an output item is new. The end of the
 // response repeats those of the items.
-func (d *Decoder) answers(id string, at stage) bool {
+func (d *decoder) answers(id string, at stage) bool {
 	known := false
 	for i := range d.Calls {
 		c := &d.Calls[i]

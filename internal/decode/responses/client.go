@@ -53,7 +53,7 @@ func (r frame) clientItem(item jsonscan.Value) *wire.Problem {
 		return r.Result(item)
 	case "function_call_output", "custom_tool_call_output", "computer_call_output", "local_shell_call_output",
 		"shell_call_output", "apply_patch_call_output", "tool_search_output":
-		return r.ToolResult(wire.ReadResult(item).Given())
+		return r.ToolResult(chunks.Chunk{}, wire.ReadResult(item).Given())
 	default:
 		if !repeats(kind) {
 			r.unknownItem("item", kind, item)

@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"cmp"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -18,7 +20,7 @@ func (r frame) errorEvent(e *event) {
 	switch {
 	case e.failure.Member("code").Str == "websocket_connection_limit_reached":
 		r.Emit(chunks.Chunk{Kind: chunks.Failure, Text: r.FailureText(e.failure), Spares: true})
-		*r.d = Decoder{Lane: Lane{Message: r.d.Message, Failed: true}}
+		*r.d = decoder{Lane: Lane{Message: r.d.Message, Failed: true}}
 	case !r.d.Open && parallel, (r.d.Open || parallel) && refusesRequest(e):
 	default:
 		r.failure(e.failure, e.message, e.code)
@@ -44,12 +46,7 @@ func (r frame) stop(c chunks.Chunk) {
 }
 
 func (r frame) failure(failure, message, code jsonscan.Value) {
-	text := ""
-	for _, v := range [...]jsonscan.Value{message, code} {
-		if text == "" {
-			text = r.Text(v)
-		}
-	}
+	text := cmp.Or(r.Text(message), r.Text(code))
 	if failure.Present() {
 		text = r.FailureText(failure)
 	}

@@ -27,14 +27,13 @@ func Format() wire.Format {
 		Name: "openai-responses", Shape: "responses",
 		Keys:      []string{"type", "output", "role"},
 		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
 }
 
-// Decoder decodes the events of a session. Its fields are the state between
-// events.
-type Decoder struct {
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
 	Lane   // of the last event
 	Others []Lane
 	// Echoes are the user messages that the client of the Realtime API sent, and the
@@ -43,21 +42,19 @@ type Decoder struct {
 	Echo   string // id of the last one that the server repeated
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	d.fields(f)
 	stored.List(f, "l", &d.Others, (*Lane).fields)
 	stored.Number(f, "e", &d.Echoes)
 	f.Text("u", &d.Echo)
 }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return frame{Writer: w, d: d}.decode(f)
 }
 
 // openMessage returns the id of the open response, or "".
-func (d *Decoder) openMessage() string {
+func (d *decoder) openMessage() string {
 	if d.Open {
 		return d.Message
 	}
@@ -66,7 +63,7 @@ func (d *Decoder) openMessage() string {
 
 // contentOf returns the id of the message that content belongs to: the open response
 // or, where its beginning was lost, one with the name of its lane.
-func (d *Decoder) contentOf() string {
+func (d *decoder) contentOf() string {
 	if !d.Open {
 		d.reset(d.Name, true)
 	}
@@ -75,7 +72,7 @@ func (d *Decoder) contentOf() string {
 
 type frame struct {
 	*wire.Writer
-	d        *Decoder
+	d        *decoder
 	realtime bool // the frame is of the Realtime API
 }
 

@@ -31,14 +31,5 @@ func claimsInput(f wire.Frame) wire.Claim {
 
 // human emits a user message of the input. aside states that it interrupts nothing.
 func (r frame) human(v jsonscan.Value, aside bool) {
-	c := chunks.Chunk{Kind: chunks.Human, Aside: aside}
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "id":
-			c.ID = r.Text(m.Value)
-		case "content":
-			c.Text = r.PlainText(m.Value)
-		}
-	}
-	r.Emit(c)
+	r.Emit(chunks.Chunk{Kind: chunks.Human, Aside: aside, ID: r.Text(v.Member("id")), Text: r.PlainText(v.Member("content"))})
 }

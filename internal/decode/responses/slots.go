@@ -41,7 +41,7 @@ func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok 
 }
 
 // Fill completes the chunk of a delta, which belongs to the open response.
-func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 	c.Message = d.Message
 	return d.Open && d.Name == ""
 }

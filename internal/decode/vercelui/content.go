@@ -22,7 +22,7 @@ func (p *Part) fields(f *stored.Fields) {
 // maxParts is the maximum number of content parts that are open at a time.
 const maxParts = 64
 
-func (d *Decoder) contentEvent(w *wire.Writer, e *event, kind chunks.Kind, what string) *wire.Problem {
+func (d *decoder) contentEvent(w *wire.Writer, e *event, kind chunks.Kind, what string) *wire.Problem {
 	if !e.id.IsString() {
 		return wire.WrongType("id", e.id, "a string")
 	}
@@ -45,7 +45,7 @@ func (d *Decoder) contentEvent(w *wire.Writer, e *event, kind chunks.Kind, what 
 }
 
 // open begins a content part and returns its number. Ids repeat in later steps.
-func (d *Decoder) open(id string) int {
+func (d *decoder) open(id string) int {
 	d.Part++
 	d.Parts = append(wire.MakeRoom(d.Parts, maxParts), Part{ID: wire.Keep(id), Number: d.Part})
 	return d.Part
@@ -53,7 +53,7 @@ func (d *Decoder) open(id string) int {
 
 // partNumber returns the number of the part with an id. It begins the part where it is
 // not open.
-func (d *Decoder) partNumber(id string) int {
+func (d *decoder) partNumber(id string) int {
 	if n := d.openPart(id); n > 0 {
 		return n
 	}
@@ -61,7 +61,7 @@ func (d *Decoder) partNumber(id string) int {
 }
 
 // openPart returns the number of the open part with an id, or 0.
-func (d *Decoder) openPart(id string) int {
+func (d *decoder) openPart(id string) int {
 	for i := len(d.Parts) - 1; i >= 0; i-- {
 		if d.Parts[i].ID == id[:min(len(id), wire.MaxID)] {
 			return d.Parts[i].Number
@@ -71,7 +71,7 @@ func (d *Decoder) openPart(id string) int {
 }
 
 // end closes the part with an id and returns its number, or 0 where it is not open.
-func (d *Decoder) end(id string) int {
+func (d *decoder) end(id string) int {
 	for i := len(d.Parts) - 1; i >= 0; i-- {
 		if p := d.Parts[i]; p.ID == id[:min(len(id), wire.MaxID)] {
 			d.Parts = slices.Delete(d.Parts, i, i+1)

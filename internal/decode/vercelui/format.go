@@ -28,7 +28,7 @@ func Format() wire.Format {
 		Name: "vercel-ui", Shape: "openai",
 		Keys:      []string{"type"},
 		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
 }
@@ -75,9 +75,8 @@ func when(has bool) wire.Claim {
 	return wire.Perhaps
 }
 
-// Decoder decodes the events of a session. Its fields are the state between
-// events.
-type Decoder struct {
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
 	Message string // id of the UI message
 	Open    bool   // a stream has begun and not ended
 	Stepped bool   // a step of the stream has begun
@@ -87,8 +86,7 @@ type Decoder struct {
 	Part    int    // number of the latest part
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Text("m", &d.Message)
 	f.Flag("o", &d.Open)
 	f.Flag("s", &d.Stepped)
@@ -98,8 +96,7 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	stored.Number(f, "n", &d.Part)
 }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Done {
 		w.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
@@ -125,10 +122,10 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case kind == "finish":
 		d.finish(w, &e)
 	case kind == "abort":
-		*d = Decoder{Message: d.Message}
+		*d = decoder{Message: d.Message}
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: w.Text(e.reason)})
 	case kind == "error": // finish-step and finish may follow
-		*d = Decoder{Message: d.Message}
+		*d = decoder{Message: d.Message}
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: w.FailureText(e.failure)})
 	}
 	return nil

@@ -33,7 +33,7 @@ func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok 
 
 // Fill completes the chunk of a delta, which belongs to the current message. The
 // id of a text is that of its part, which must be open.
-func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 	c.Message = d.Message
 	if c.Kind == chunks.Fragment {
 		return true

@@ -7,18 +7,18 @@ import (
 
 // start begins a stream. Where several streams are merged into one, start repeats:
 // a start of the same message in mid-stream has no effect.
-func (d *Decoder) start(w *wire.Writer, e *event) {
+func (d *decoder) start(w *wire.Writer, e *event) {
 	id := w.Text(e.message)
 	if d.Open && (id == "" || id == d.Message) {
 		return
 	}
-	*d = Decoder{Message: wire.Keep(id), Open: true}
+	*d = decoder{Message: wire.Keep(id), Open: true}
 	w.Emit(chunks.Chunk{Kind: chunks.RunStart})
 	w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: "assistant", Fresh: true})
 }
 
 // startStep begins a step. The start of the stream has begun the first one.
-func (d *Decoder) startStep(w *wire.Writer) {
+func (d *decoder) startStep(w *wire.Writer) {
 	if d.Stepped {
 		w.Emit(d.finishChunk(""))
 		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: d.Message})
@@ -29,7 +29,7 @@ func (d *Decoder) startStep(w *wire.Writer) {
 	d.Open, d.Stepped, d.Parts = true, true, nil
 }
 
-func (d *Decoder) finishStep(w *wire.Writer, e *event) {
+func (d *decoder) finishStep(w *wire.Writer, e *event) {
 	if e.finish.IsString() {
 		w.Emit(d.finishChunk(w.Text(e.finish)))
 	}
@@ -41,13 +41,13 @@ func (d *Decoder) finishStep(w *wire.Writer, e *event) {
 // finishChunk returns the end of the answer in a step. It is Truncated with any
 // reason: a call without tool-input-available is complete only if its args are whole
 // JSON.
-func (d *Decoder) finishChunk(reason string) chunks.Chunk {
+func (d *decoder) finishChunk(reason string) chunks.Chunk {
 	return chunks.Chunk{Kind: chunks.Finish, Message: d.Message, Reason: reason, Truncated: true}
 }
 
 // finish ends a stream. The usage of finish is the sum over all steps and belongs to
 // no message, so it is not used.
-func (d *Decoder) finish(w *wire.Writer, e *event) {
+func (d *decoder) finish(w *wire.Writer, e *event) {
 	w.Emit(d.finishChunk(w.Text(e.finish)))
 	status := "completed"
 	switch {
@@ -56,6 +56,6 @@ func (d *Decoder) finish(w *wire.Writer, e *event) {
 	case d.Waits:
 		status = "interrupted"
 	}
-	*d = Decoder{}
+	*d = decoder{}
 	w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: status})
 }

@@ -9,7 +9,7 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-func (d *Decoder) tool(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
+func (d *decoder) tool(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
 	kind := e.kind.Str
 	if kind == "tool-approval-response" { // has the id of the approval, not of the call
 		d.Waits = false
@@ -44,7 +44,7 @@ func (d *Decoder) tool(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem
 	return nil
 }
 
-func (d *Decoder) toolInput(w *wire.Writer, e *event, id string, v jsonscan.Value) *wire.Problem {
+func (d *decoder) toolInput(w *wire.Writer, e *event, id string, v jsonscan.Value) *wire.Problem {
 	switch e.kind.Str {
 	case "tool-input-start":
 		if e.encoding.Str == "text" {
@@ -75,7 +75,7 @@ func (d *Decoder) toolInput(w *wire.Writer, e *event, id string, v jsonscan.Valu
 	return nil
 }
 
-func (d *Decoder) fragment(w *wire.Writer, e *event, id string) chunks.Chunk {
+func (d *decoder) fragment(w *wire.Writer, e *event, id string) chunks.Chunk {
 	c := chunks.Chunk{Kind: chunks.Fragment, Message: d.Message, ID: id, Name: w.Text(e.name), Final: true}
 	switch {
 	case e.executed.Kind == jsonscan.True:
@@ -86,13 +86,13 @@ func (d *Decoder) fragment(w *wire.Writer, e *event, id string) chunks.Chunk {
 	return c
 }
 
-func (d *Decoder) isPlain(id string) bool {
+func (d *decoder) isPlain(id string) bool {
 	return d.Plain != "" && d.Plain == id[:min(len(id), wire.MaxID)]
 }
 
 // call emits a whole call. Where the args came as text before, that text has
 // precedence, because the input is the parsed text.
-func (d *Decoder) call(w *wire.Writer, e *event, id string, v jsonscan.Value) {
+func (d *decoder) call(w *wire.Writer, e *event, id string, v jsonscan.Value) {
 	c := d.fragment(w, e, id)
 	c.Whole = true
 	switch {
@@ -109,7 +109,7 @@ func (d *Decoder) call(w *wire.Writer, e *event, id string, v jsonscan.Value) {
 }
 
 // output emits a result. A preliminary result is progress.
-func (d *Decoder) output(w *wire.Writer, e *event, id string) {
+func (d *decoder) output(w *wire.Writer, e *event, id string) {
 	text, content := "", ""
 	if e.output.IsString() {
 		text = w.Text(e.output)

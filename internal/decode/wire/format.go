@@ -5,6 +5,7 @@ package wire
 
 import (
 	"slices"
+	"strings"
 
 	"streamer/internal/jsonscan"
 	"streamer/internal/stored"
@@ -87,6 +88,11 @@ func TypeOf(v jsonscan.Value) string {
 		}
 	}
 	return ""
+}
+
+// HasAnyPrefix reports whether a name begins with one of the prefixes.
+func HasAnyPrefix(name string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // IsNamespace reports whether v is a namespace of LangGraph: a list of strings,

@@ -18,9 +18,7 @@ type Choice struct {
 // {"type":"thinking","thinking":[…]}.
 func (w *Writer) Content(of Choice, kind chunks.Kind, v jsonscan.Value) {
 	if !v.IsArray() {
-		if s := w.Text(v); s != "" {
-			w.Emit(chunks.Chunk{Kind: kind, Message: of.Message, Choice: of.Index, IDVaries: of.Varies, Text: s})
-		}
+		w.EmitText(chunks.Chunk{Kind: kind, Message: of.Message, Choice: of.Index, IDVaries: of.Varies}, v)
 		return
 	}
 	for e := v.Elements(); e.Next(); {
@@ -65,9 +63,7 @@ func (w *Writer) OpenAIFunction(of Choice, function jsonscan.Value, index, id, k
 		Index: index, ID: id, Name: w.Text(name), CallKind: kind,
 	}
 	w.SetArgs(&c, args)
-	if c.ID != "" || c.Name != "" || c.Args != "" {
-		w.Emit(c)
-	}
+	w.EmitCall(c)
 }
 
 // SetArgs sets the args of a chunk, which are text, or an object or array as JSON.

@@ -57,14 +57,14 @@ func (w *Writer) Result(v jsonscan.Value) *Problem {
 		if name := LastOf(b.path).Str; !strings.HasPrefix(name, "ToolMessage") {
 			return WrongShape("the message is a %q, not a ToolMessage", Clip(name))
 		}
-		return w.ToolResult(ReadResult(b.kwargs))
+		return w.ToolResult(chunks.Chunk{}, ReadResult(b.kwargs))
 	case b.data.IsObject() && b.id.Raw == "":
 		if b.kind.Str != "tool" && b.kind.Str != "ToolMessage" {
 			return WrongShape("the message is of type %q, not tool", Clip(b.kind.Str))
 		}
-		return w.ToolResult(ReadResult(b.data))
+		return w.ToolResult(chunks.Chunk{}, ReadResult(b.data))
 	case b.bedrock.IsObject():
-		return w.ToolResult(ReadResult(b.bedrock))
+		return w.ToolResult(chunks.Chunk{}, ReadResult(b.bedrock))
 	case b.gemini.IsObject():
 		return w.GeminiResult(b.gemini)
 	case b.parts.IsArray():
@@ -76,7 +76,7 @@ func (w *Writer) Result(v jsonscan.Value) *Problem {
 	case b.role.Str == "user" && b.content.IsArray():
 		return w.ToolResults(b.content)
 	}
-	return w.ToolResult(b)
+	return w.ToolResult(chunks.Chunk{}, b)
 }
 
 // LastOf returns the last element of an array.
@@ -99,7 +99,7 @@ func (w *Writer) ToolResults(content jsonscan.Value) (first *Problem) {
 			continue
 		}
 		found = true
-		first = cmp.Or(first, w.ToolResult(b))
+		first = cmp.Or(first, w.ToolResult(chunks.Chunk{}, b))
 	}
 	if !found {
 		return WrongShape("the user message has no tool_result block")
@@ -107,10 +107,13 @@ func (w *Writer) ToolResults(content jsonscan.Value) (first *Problem) {
 	return first
 }
 
-// ToolResult emits one result.
-func (w *Writer) ToolResult(r ResultFields) *Problem {
+// ToolResult emits one result. It has the message of the chunk of.
+func (w *Writer) ToolResult(of chunks.Chunk, r ResultFields) *Problem {
 	b := Body{Writer: w}
-	c := chunks.Chunk{Kind: chunks.Result, Name: b.Text("name", r.name), Call: b.Text("call", r.call)}
+	c := chunks.Chunk{
+		Kind: chunks.Result, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice, Repeated: of.Repeated,
+		Name: b.Text("name", r.name), Call: b.Text("call", r.call),
+	}
 	if r.field == "" {
 		r.field = "tool_call_id"
 	}

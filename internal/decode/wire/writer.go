@@ -40,6 +40,31 @@ func (w *Writer) Begin() { w.chunks, w.halves, w.unread = w.chunks[:0], false, n
 // Emit appends a chunk.
 func (w *Writer) Emit(c chunks.Chunk) { w.chunks = append(w.chunks, c) }
 
+// EmitText appends a chunk with a text, unless the text is empty.
+func (w *Writer) EmitText(c chunks.Chunk, text jsonscan.Value) {
+	if c.Text = w.Text(text); c.Text != "" {
+		w.Emit(c)
+	}
+}
+
+// EmitCall appends a fragment, unless it has neither an id nor a name nor args.
+func (w *Writer) EmitCall(c chunks.Chunk) {
+	if c.ID != "" || c.Name != "" || c.Args != "" {
+		w.Emit(c)
+	}
+}
+
+// EndBlock appends the end of a content block. A block of an unknown kind may be a call:
+// a Seal without such a call has no effect.
+func (w *Writer) EndBlock(message string, kind BlockKind, index jsonscan.Value) {
+	switch kind {
+	case NoBlock, CallBlock:
+		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: message, Index: index.Raw})
+	case PartBlock:
+		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: message, Part: index.Int()})
+	}
+}
+
 // Add appends a copy of a chunk and returns a pointer to it, which is valid until
 // the next chunk is appended.
 func (w *Writer) Add(c *chunks.Chunk) *chunks.Chunk {
