@@ -204,11 +204,7 @@ func (r *Reader) fill(format *wire.Format) bool {
 		r.templates.Forget()
 		return false
 	}
-	d := r.state.current()
-	if d == nil {
-		d = r.state.decoder(format)
-	}
-	r.fits, r.filled = true, r.templates.Fill(&r.w, d)
+	r.fits, r.filled = true, r.templates.Fill(&r.w, r.state.decoder(format))
 	return r.filled
 }
 

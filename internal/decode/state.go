@@ -59,17 +59,6 @@ func (d *FormatDecoder) load(f *stored.Fields) {
 	}
 }
 
-// current returns the Decoder of the current format, or nil if it has not been
-// used or is shared with another format.
-func (s *State) current() wire.Decoder {
-	for i := range s.Decoders {
-		if d := &s.Decoders[i]; d.Format == s.Format {
-			return d.Decoder
-		}
-	}
-	return nil
-}
-
 // decoder returns the Decoder of a format, and makes it at the first use.
 func (s *State) decoder(f *wire.Format) wire.Decoder {
 	for i := range s.Decoders {

@@ -108,7 +108,6 @@ func (c *Cursor) separator(i int) int {
 	return i
 }
 
-// nestEnd returns the offset after the object or array that begins at i.
 func nestEnd(s string, i int) int {
 	depth := 0
 	for i < len(s) {

@@ -21,16 +21,6 @@ const (
 	Bad                // no JSON text begins like this
 )
 
-// String returns the status as a word in lower case.
-func (s Status) String() string {
-	if int(s) < len(statusWords) {
-		return statusWords[s]
-	}
-	return "unknown"
-}
-
-var statusWords = [...]string{More: "more", May: "may", Done: "done", Bad: "bad"}
-
 // Scanner scans a JSON text (RFC 8259, strict, in valid UTF-8) that arrives in
 // pieces. After each piece it reports whether the text is complete. The cost
 // per byte is constant, and the text is not stored. A byte order mark is Bad.
@@ -94,7 +84,6 @@ func (s *Scanner) Write(text string) Status {
 	return s.Status()
 }
 
-// begin records the first byte that is not white space.
 func (s *Scanner) begin(text string) {
 	if rest := strings.TrimLeft(text, " \t\r\n"); rest != "" {
 		s.first = rest[0]
@@ -221,9 +210,6 @@ func (s *Scanner) DoneAt() int {
 // 0 if there is none yet. It also returns 0 for a text that begins with a NUL
 // byte, which is Bad.
 func (s *Scanner) First() byte { return s.first }
-
-// Depth returns the number of arrays and objects that are open.
-func (s *Scanner) Depth() int { return int(s.depth) }
 
 // skipPlain returns the offset of the first byte from i on that may not be an
 // ordinary part of a string: a quote, a backslash, a control byte, an invalid

@@ -81,7 +81,6 @@ func codePoint(s string) (rune, int) {
 	return hi, 6
 }
 
-// hexEscape returns the value of the \uXXXX that s begins with.
 func hexEscape(s string) (rune, bool) {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return 0, false

@@ -1,8 +1,8 @@
 package acp
 
 import (
+	"cmp"
 	"strings"
-	"unicode/utf8"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -127,10 +127,8 @@ func (d *decoder) fragment(w *wire.Writer, c *Call, id string, u *update) chunks
 	return f
 }
 
-// maxTitle is the maximum number of bytes of a title that is the name of a call.
 const maxTitle = 128
 
-// name returns the name of a call, or "" where the update has none.
 func (d *decoder) name(w *wire.Writer, u *update) string {
 	if s := w.Text(u.name); s != "" {
 		return s
@@ -141,17 +139,9 @@ func (d *decoder) name(w *wire.Writer, u *update) string {
 	}
 	title, _, _ := strings.Cut(w.Text(u.title), "\n")
 	if len(title) > maxTitle {
-		for n := maxTitle; ; n-- {
-			if utf8.RuneStart(title[n]) {
-				title = title[:n]
-				break
-			}
-		}
+		title = strings.ToValidUTF8(title[:maxTitle], "")
 	}
-	if title == "" {
-		return kind
-	}
-	return title
+	return cmp.Or(title, kind)
 }
 
 // seal completes the args of a call. The end of its message has completed them, too.
@@ -220,15 +210,60 @@ func texts(w *wire.Writer, content jsonscan.Value) string {
 	return strings.Join(list, "\n")
 }
 
-// maxProgress is the maximum number of bytes of the text of a progress.
-const maxProgress = 1 << 10
-
 func (d *decoder) progress(w *wire.Writer, c *Call, id, text string) {
 	if text == "" || c.Done || !c.Named {
 		return
 	}
-	if len(text) > maxProgress {
-		text = strings.ToValidUTF8(text[:maxProgress], "") + "…"
+	w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: wire.Excerpt(text)})
+}
+
+// maxOutput is the maximum number of bytes of the outputs of all calls of a session. A
+// call that ends without an output has the one that it had before. Longer ones are
+// dropped.
+const maxOutput = 1 << 20
+
+func (d *decoder) keep(c *Call, u *update) {
+	switch {
+	case c.Done:
+	case u.output.Present():
+		c.Raw = true
+		d.store(c, u.output.Raw)
+	case u.content.IsArray() && !c.Raw:
+		d.store(c, u.content.Raw)
 	}
-	w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: text})
+}
+
+// store stores the output of a call, in place of those of the oldest calls where there
+// are too many bytes.
+func (d *decoder) store(c *Call, raw string) {
+	c.Output = ""
+	if len(raw) > maxOutput {
+		return
+	}
+	size := len(raw)
+	for i := range d.Calls {
+		size += len(d.Calls[i].Output)
+	}
+	for i := 0; size > maxOutput; i++ {
+		size -= len(d.Calls[i].Output)
+		d.Calls[i].Output = ""
+	}
+	c.Output = strings.Clone(raw)
+}
+
+func (d *decoder) callContent(w *wire.Writer, u *update) {
+	id := w.Text(u.call)
+	c := d.call(id)
+	if c == nil || c.Done || !u.content.IsObject() {
+		return
+	}
+	if !c.Raw {
+		list, ok := strings.CutSuffix(c.Output, "]")
+		separator := ","
+		if !ok || list == "[" {
+			list, separator = "[", ""
+		}
+		d.store(c, list+separator+u.content.Raw+"]")
+	}
+	d.progress(w, c, id, w.Text(u.content.Member("content").Member("text")))
 }

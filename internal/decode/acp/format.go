@@ -197,7 +197,6 @@ func add(list []string, id jsonscan.Value) []string {
 	return append(wire.MakeRoom(list, maxRequests), key(id))
 }
 
-// take returns a list without an id, and reports whether it had the id.
 func take(list []string, id string) ([]string, bool) {
 	i := slices.Index(list, id)
 	if i < 0 {

@@ -133,8 +133,6 @@ func (d *decoder) ask(w *wire.Writer, m *message) *wire.Problem {
 	return nil
 }
 
-// takeAsk removes a request for a permission. It returns false where there is none with
-// the id.
 func (d *decoder) takeAsk(id string) (Ask, bool) {
 	for i, a := range d.Asks {
 		if a.ID == id {

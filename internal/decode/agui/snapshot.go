@@ -53,7 +53,6 @@ func (r frame) snapshot(list jsonscan.Value, begins bool) (first *wire.Problem) 
 	return first
 }
 
-// lastCalls returns the position of the last message with calls, or -1.
 func lastCalls(list jsonscan.Value) int {
 	last := -1
 	for i, e := 0, list.Elements(); e.Next(); i++ {

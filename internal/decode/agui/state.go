@@ -119,7 +119,6 @@ func (d *decoder) findContent(kind itemKind, ns, id string) *Item {
 	})
 }
 
-// find returns the newest item that matches, or nil.
 func (d *decoder) find(match func(*Item) bool) *Item {
 	for i := len(d.Items) - 1; i >= 0; i-- {
 		if match(&d.Items[i]) {

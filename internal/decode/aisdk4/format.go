@@ -53,7 +53,6 @@ func claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// surelyIf returns Surely if an event has the content of its code.
 func surelyIf(has bool) wire.Claim {
 	if has {
 		return wire.Surely

@@ -70,7 +70,6 @@ func (d *decoder) finish(w *wire.Writer, v jsonscan.Value) {
 	*d = decoder{}
 }
 
-// maxFailure is the maximum number of bytes of the text of an error that is kept.
 const maxFailure = 1 << 10
 
 // failure records an error of the open step. Where none is open, the error is all that

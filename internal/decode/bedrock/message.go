@@ -60,17 +60,6 @@ func (d *decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value, a
 	return nil
 }
 
-// failureText returns the message of an exception: {"message","originalMessage"?}.
-func (d *decoder) failureText(w *wire.Writer, kind string, e jsonscan.Value) string {
-	if s := w.Text(e.Member("message")); s != "" {
-		return s
-	}
-	if s := w.Text(e.Member("originalMessage")); s != "" {
-		return s
-	}
-	return kind
-}
-
 func (d *decoder) finish(w *wire.Writer, stop jsonscan.Value) {
 	reason := w.Text(stop)
 	w.Emit(chunks.Chunk{Kind: chunks.Finish, Reason: reason, Truncated: truncates(reason)})

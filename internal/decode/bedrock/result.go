@@ -23,7 +23,6 @@ func (r *Result) fields(f *stored.Fields) {
 	f.Bytes("c", &r.Blocks)
 }
 
-// maxResult is the maximum number of bytes of a result that comes in pieces.
 const maxResult = 1 << 20
 
 // startResult begins the result of a tool that the provider runs:

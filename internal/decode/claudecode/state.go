@@ -70,7 +70,6 @@ const (
 	maxOpen  = 256
 )
 
-// find returns the agent that a call started, or nil where no message of it is known.
 func (d *Decoder) find(parent string) *Agent {
 	if parent == "" {
 		return &d.Root
@@ -121,7 +120,6 @@ func (d *Decoder) closeCall(id string) *Agent {
 	return &a
 }
 
-// newest returns the id of the newest open call of a tool, or "".
 func (d *Decoder) newest(name string) string {
 	for i := len(d.Open) - 1; i >= 0; i-- {
 		if d.Open[i].Name == name {

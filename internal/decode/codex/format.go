@@ -85,7 +85,6 @@ func (d *decoder) Fields(f *stored.Fields) {
 	f.Texts("b", &d.Blank)
 }
 
-// maxOpen is the maximum length of Open and Blank.
 const maxOpen = 256
 
 // Decode emits the chunks of a frame. Events of other types have no effect: an

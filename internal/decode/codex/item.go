@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"slices"
 
 	"streamer/internal/chunks"
@@ -103,7 +104,7 @@ func (d *decoder) call(w *wire.Writer, i *item, completed bool) {
 		d.seal(w, i)
 	}
 	if completed {
-		d.Open = remove(d.Open, i.id)
+		d.Open = slices.DeleteFunc(d.Open, i.is)
 		d.result(w, i)
 	}
 }
@@ -119,9 +120,7 @@ func (d *decoder) begin(w *wire.Writer, i *item) {
 	case "collab_tool_call":
 		c.Name = w.Text(i.tool)
 	}
-	if c.Name == "" {
-		c.Name = i.kind
-	}
+	c.Name = cmp.Or(c.Name, i.kind)
 	d.Open = append(wire.MakeRoom(d.Open, maxOpen), wire.Keep(i.id))
 	if i.blank() {
 		w.Emit(c)
@@ -135,15 +134,10 @@ func (d *decoder) begin(w *wire.Writer, i *item) {
 
 func (d *decoder) seal(w *wire.Writer, i *item) {
 	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: i.id})
-	d.Blank = remove(d.Blank, i.id)
+	d.Blank = slices.DeleteFunc(d.Blank, i.is)
 }
 
-func remove(list []string, s string) []string {
-	if k := slices.Index(list, s); k >= 0 {
-		return slices.Delete(list, k, k+1)
-	}
-	return list
-}
+func (i *item) is(id string) bool { return id == i.id }
 
 func (i *item) blank() bool {
 	args := jsonscan.Value{}

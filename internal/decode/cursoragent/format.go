@@ -127,5 +127,4 @@ func (d *decoder) Fields(f *stored.Fields) {
 	f.Texts("c", &d.Calls)
 }
 
-// maxCalls is the maximum length of Calls.
 const maxCalls = 256

@@ -34,7 +34,6 @@ func (c *Code) fields(f *stored.Fields) {
 	f.Flag("k", &c.Skip)
 }
 
-// status reads the text to its end and returns the status of the JSON in it.
 func (c *Code) status() jsonscan.Status {
 	_, data, ok := cutCode(wire.Alias(c.Text))
 	if !ok {

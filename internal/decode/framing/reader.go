@@ -231,7 +231,6 @@ func (r *Reader) openJSON(text string) {
 
 func nested(text string) bool { return text[0] == '{' || text[0] == '[' }
 
-// openArray reports whether a valid text is an array of events, which are then read next.
 func (r *Reader) openArray(text string, at int) bool {
 	if text[0] != '[' {
 		return false

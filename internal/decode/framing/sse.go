@@ -55,7 +55,6 @@ func (m *SSE) pending() bool {
 	return len(m.Line) > 0 || m.Has || m.Name != "" || m.Skip
 }
 
-// status reads Data to its end and returns the status of the JSON in it.
 func (m *SSE) status() jsonscan.Status {
 	return m.scan.Write(wire.Alias(m.Data[m.scan.Offset():]))
 }
@@ -188,7 +187,6 @@ func (m *SSE) beforeData() bool {
 	return line == "data:" || line == "error:"
 }
 
-// sseEvent is the event being read.
 type sseEvent struct {
 	data    string // the only data line, in the input
 	base    int    // offset of data in the input
@@ -252,7 +250,6 @@ func (r *Reader) nextSSE() (Event, bool) {
 	}
 }
 
-// cutBOM returns a line and its offset without a byte order mark.
 func cutBOM(line string, start int) (string, int) {
 	if rest, ok := strings.CutPrefix(line, wire.BOM); ok {
 		return rest, start + len(wire.BOM)
@@ -433,7 +430,6 @@ func (r *Reader) endSSE() (Event, bool) {
 	return Event{}, false
 }
 
-// sse returns the state of the cut event, and adds it if there is none.
 func (r *Reader) sse() *SSE {
 	if r.state.SSE == nil {
 		r.state.SSE = new(SSE)

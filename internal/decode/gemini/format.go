@@ -48,7 +48,7 @@ func Format() wire.Format {
 func claims(f wire.Frame) wire.Claim {
 	known, typed := wire.No, false
 	var failure jsonscan.Value
-	for m := members(f); m.Next(); {
+	for m := response(f).Members(); m.Next(); {
 		switch m.Key {
 		case "candidates":
 			if m.Value.IsArray() {
@@ -88,20 +88,20 @@ func claimsGoogleError(v jsonscan.Value) wire.Claim {
 	return wire.IfKnown
 }
 
-// members returns the members of a response. Code Assist sends it inside an object.
-func members(f wire.Frame) wire.Members {
+// response returns the frame of a response. Code Assist sends it inside an object.
+func response(f wire.Frame) wire.Frame {
 	if f.JSON.FirstKey() != "response" {
-		return f.Members()
+		return f
 	}
 	if m := f.Members(); m.Next() && m.Value.IsObject() {
 		for in := m.Value.Members(); in.Next(); {
 			switch in.Key {
 			case "candidates", "usageMetadata", "promptFeedback":
-				return wire.Frame{JSON: m.Value}.Members()
+				return wire.Frame{JSON: m.Value}
 			}
 		}
 	}
-	return f.Members()
+	return f
 }
 
 // decoder decodes the events of a session. Its fields are the state between events.
@@ -126,26 +126,13 @@ func (d *decoder) Fields(f *stored.Fields) {
 }
 
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	var id, candidates, usage, feedback, failure, parts jsonscan.Value
-	for m := members(f); m.Next(); {
-		switch m.Key {
-		case "responseId", "response_id":
-			id = m.Value
-		case "candidates":
-			candidates = m.Value
-		case "usageMetadata", "usage_metadata":
-			usage = m.Value
-		case "promptFeedback", "prompt_feedback":
-			feedback = m.Value
-		case "error":
-			failure = m.Value
-		case "parts":
-			parts = m.Value
-		case "modelVersion", "model_version", "automaticFunctionCallingHistory", "automatic_function_calling_history": // repeats the calls
-		default:
-			w.UnknownMember("the response", m.Key, m.Value)
-		}
-	}
+	var id, candidates, usage, feedback, failure, parts, other jsonscan.Value
+	w.ReadFrame("the response", response(f),
+		candidates.From("candidates"), usage.From("usageMetadata"), other.From("modelVersion"), id.From("responseId"),
+		usage.From("usage_metadata"), other.From("model_version"), id.From("response_id"),
+		feedback.From("promptFeedback"), feedback.From("prompt_feedback"), failure.From("error"), parts.From("parts"),
+		other.From("automaticFunctionCallingHistory"), other.From("automatic_function_calling_history"), // repeats the calls
+	)
 	if failure.Present() {
 		d.failure(w, w.Text(id), failure)
 		return nil

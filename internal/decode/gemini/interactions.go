@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -200,19 +201,13 @@ func (d *interactionsDecoder) end(w *wire.Writer, named string, e *interactionEv
 func (d *interactionsDecoder) status(w *wire.Writer, status string, failure jsonscan.Value, over bool) {
 	switch {
 	case status == "failed":
-		text := w.FailureText(failure)
-		if text == "" {
-			text = "the interaction failed"
-		}
-		w.FailRun(d.Message, text)
+		w.FailRun(d.Message, cmp.Or(w.FailureText(failure), "the interaction failed"))
 		d.endStep()
 	case status == "cancelled":
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: "the interaction was cancelled"})
 		d.endStep()
 	case over:
-		if status == "" {
-			status = "completed"
-		}
+		status = cmp.Or(status, "completed")
 		w.Emit(chunks.Chunk{Kind: chunks.Finish, Message: d.Message, Reason: status, Truncated: status != "completed" && status != "requires_action"})
 		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: d.Message})
 		d.endStep()

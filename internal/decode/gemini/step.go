@@ -74,17 +74,11 @@ func (d *interactionsDecoder) call(w *wire.Writer, index jsonscan.Value, f *step
 	if !args.Present() {
 		w.UnknownMembers("the step", part, "call_id", "tool_call_id")
 	}
-	switch {
-	case args.IsObject():
-		if c.Args = w.Compact(args.Raw); c.Args != "{}" {
-			c.Object = true
-		} else {
-			c.Args = ""
-		}
-	case args.Present() && args.Kind != jsonscan.String:
+	if args.Present() && !args.IsObject() && !args.IsString() {
 		return wire.WrongType("arguments", args, "a string or an object")
-	default:
-		c.Args = w.Text(args)
+	}
+	if w.SetArgs(&c, args); c.Object && c.Args == "{}" {
+		c.Object, c.Args = false, ""
 	}
 	w.EmitCall(c)
 	return nil

@@ -121,7 +121,6 @@ func isPart(f wire.Frame) bool {
 	return mode && ns
 }
 
-// isUnknownPart reports whether an object has the members of a part, of any mode.
 func isUnknownPart(v jsonscan.Value) bool {
 	return v.Member("ns").Present() && wire.IsNamespace(v.Member("ns")) && v.Member("data").Present()
 }

@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// selection selects the chunks of a content.
 type selection struct {
 	text  bool // text and reasoning, which a repeated message has emitted already
 	calls bool // calls for the client to run; tool_call_chunks has precedence

@@ -34,7 +34,6 @@ type fields struct {
 	id, content, pieces, calls, invalid, extra, meta, usage, position jsonscan.Value
 }
 
-// readMessage reads a message in any of its shapes.
 func readMessage(v jsonscan.Value) fields {
 	m, inner := readFields(v)
 	if inner.Raw != "" {
@@ -73,7 +72,6 @@ func readFields(v jsonscan.Value) (m fields, inner jsonscan.Value) {
 	return m, inner
 }
 
-// unknownMembers reads the members of a message of the model that LangChain does not have.
 func (d *decoder) unknownMembers(w *wire.Writer, m *fields) {
 	w.UnknownMembers("the message", m.body, "content", "content_blocks", "tool_call_chunks", "tool_calls", "invalid_tool_calls", "additional_kwargs", "response_metadata", "usage_metadata", "kwargs", "data", "lc_kwargs")
 }

@@ -7,7 +7,6 @@ import (
 	"streamer/internal/stored"
 )
 
-// messages is the state of the format langchain.
 type messages struct {
 	Run     string
 	Attempt int32 // of Run
@@ -52,7 +51,6 @@ func (s *streamedMessage) fields(f *stored.Fields) {
 // text reports whether the message has content, but no calls, and no end yet.
 func (s *streamedMessage) text() bool { return s.Used && !s.Calls && !s.Done }
 
-// maxStreamed is the maximum number of messages that are stored.
 const maxStreamed = 64
 
 // summary is what a piece of a message has. It is the note of a template.
@@ -183,7 +181,6 @@ func (m *messages) done(ns, id string) {
 	}
 }
 
-// within reports whether a namespace is ns or below it.
 func within(namespace, ns string) bool {
 	return ns == "" || strings.HasPrefix(namespace, ns) && (len(namespace) == len(ns) || namespace[len(ns)] == '|')
 }

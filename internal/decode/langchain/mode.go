@@ -1,6 +1,7 @@
 package langchain
 
 import (
+	"cmp"
 	"math"
 
 	"streamer/internal/chunks"
@@ -55,7 +56,6 @@ func (d *decoder) namespace(w *wire.Writer, list jsonscan.Value) string {
 	return ns
 }
 
-// event reads the payload of a mode or of an event of the server.
 func (d *decoder) event(w *wire.Writer, mode, ns string, payload jsonscan.Value) *wire.Problem {
 	switch mode {
 	case "messages", "messages-tuple":
@@ -75,7 +75,8 @@ func (d *decoder) event(w *wire.Writer, mode, ns string, payload jsonscan.Value)
 	case "metadata":
 		d.runMetadata(w, payload)
 	case "error":
-		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "error", Text: d.errorText(w, payload)})
+		text := cmp.Or(w.Text(payload.Member("message")), w.FailureText(payload.Member("error")))
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "error", Text: text})
 	case "end":
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "completed"})
 	case "custom", "debug", "tasks", "checkpoints", "tools": // have no calls, or repeat them
@@ -103,14 +104,6 @@ func (d *decoder) runMetadata(w *wire.Writer, v jsonscan.Value) {
 	w.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: run})
 }
 
-// errorText returns the text of {"error":"ValueError","message":"…"}.
-func (d *decoder) errorText(w *wire.Writer, v jsonscan.Value) string {
-	if s := w.Text(v.Member("message")); s != "" {
-		return s
-	}
-	return w.FailureText(v.Member("error"))
-}
-
 // messageMode reads [message, metadata], a list of messages, or one message.
 func (d *decoder) messageMode(w *wire.Writer, ns string, payload jsonscan.Value) *wire.Problem {
 	d.Messages.Live = true
@@ -131,7 +124,6 @@ func (d *decoder) messageMode(w *wire.Writer, ns string, payload jsonscan.Value)
 	return d.message(w, place{ns: ns}, first)
 }
 
-// checkpointNamespace returns the checkpoint namespace in the metadata of a message.
 func (d *decoder) checkpointNamespace(w *wire.Writer, metadata jsonscan.Value) (ns string) {
 	for m := metadata.Members(); m.Next(); {
 		switch m.Key {

@@ -120,7 +120,6 @@ func (d *decoder) grownBlocks(w *wire.Writer, of chunks.Chunk, content jsonscan.
 	return indexes
 }
 
-// firstString returns the first string of a list, or no value.
 func firstString(list ...jsonscan.Value) jsonscan.Value {
 	for _, v := range list {
 		if v.IsString() {

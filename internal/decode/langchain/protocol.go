@@ -1,6 +1,7 @@
 package langchain
 
 import (
+	"slices"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -196,28 +197,60 @@ func (d *decoder) protocolLife(w *wire.Writer, ns string, data jsonscan.Value) {
 // of the same graph made the calls. The chunk has the innermost namespace around it in
 // which messages were streamed.
 func (d *decoder) protocolInput(w *wire.Writer, ns string, data jsonscan.Value) {
-	c := chunks.Chunk{Kind: chunks.Await, Why: "interrupt"}
-	for m := data.Members(); m.Next(); {
-		switch m.Key {
-		case "interrupt_id", "interruptId":
-			c.InterruptID = w.Text(m.Value)
-		case "payload":
-			c.ID = callIn(w, m.Value)
-		}
-	}
+	var id, payload jsonscan.Value
+	data.Read(id.From("interrupt_id"), id.From("interruptId"), payload.From("payload"))
 	for ns != "" && !d.Messages.streamedIn(ns) {
 		ns = ns[:max(0, strings.LastIndexByte(ns, '|'))]
 	}
-	c.Namespace = ns
-	w.Emit(c)
+	w.Emit(chunks.Chunk{Kind: chunks.Await, Namespace: ns, ID: callIn(w, payload), Why: "interrupt", InterruptID: w.Text(id)})
 }
 
-// streamedIn reports whether a message was streamed in a namespace or below it.
 func (m *messages) streamedIn(ns string) bool {
-	for i := range m.Streamed {
-		if within(m.Streamed[i].Namespace, ns) {
-			return true
-		}
+	return slices.ContainsFunc(m.Streamed, func(s streamedMessage) bool { return within(s.Namespace, ns) })
+}
+
+func (d *decoder) protocolTool(w *wire.Writer, ns string, data jsonscan.Value) *wire.Problem {
+	var event, id, name, delta, output, message jsonscan.Value
+	data.Read(
+		event.From("event"), id.From("tool_call_id"), id.From("toolCallId"), name.From("tool_name"),
+		name.From("toolName"), delta.From("delta"), output.From("output"), message.From("message"),
+	)
+	c := chunks.Chunk{Kind: chunks.Progress, Namespace: ns, ID: w.Text(id)}
+	if c.ID == "" {
+		return wire.WrongType("tool_call_id of tools", id, "a string")
 	}
-	return false
+	switch event.Str {
+	case "tool-started":
+		d.Streams.retry(c.ID)
+	case "tool-output-delta":
+		c.Text = w.Text(delta)
+		if delta.IsNested() {
+			c.Text = w.Compact(delta.Raw)
+		}
+	case "tool-finished":
+		if d.protocolOutput(w, ns, output) {
+			return nil
+		}
+		c.Kind, c.Name, c.Status = chunks.Result, w.Text(name), "success"
+		c.Content, c.Text = w.ContentOf(output)
+	case "tool-error":
+		// A ToolMessage with the error text of the framework may follow.
+		d.Streams.fail(c.ID)
+		c.Kind, c.Name, c.Status, c.Text = chunks.Result, w.Text(name), "error", w.Text(message)
+	default:
+		w.Unknown("tools event", event.Str, data)
+		return nil
+	}
+	w.Emit(c)
+	return nil
+}
+
+// protocolOutput emits the result in an output that is a ToolMessage. It reports
+// whether the output is one.
+func (d *decoder) protocolOutput(w *wire.Writer, ns string, output jsonscan.Value) bool {
+	if !output.IsObject() || !looksLikeMessage(output) {
+		return false
+	}
+	m := readMessage(output)
+	return m.kind == kindTool && d.resultMessage(w, place{ns: ns}, &m) == nil
 }

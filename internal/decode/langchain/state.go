@@ -138,18 +138,10 @@ func (d *decoder) interrupts(w *wire.Writer, ns string, list jsonscan.Value) {
 // interrupt emits {"value","id","ns"?}. The application defines the value, which may
 // name a call.
 func (d *decoder) interrupt(w *wire.Writer, of chunks.Chunk, v jsonscan.Value) {
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "id", "interrupt_id":
-			of.InterruptID = w.Text(m.Value)
-		case "ns":
-			if of.Namespace == "" {
-				of.Namespace = d.namespace(w, m.Value)
-			}
-		case "value":
-			of.ID = callIn(w, m.Value)
-		}
-	}
+	var id, ns, value jsonscan.Value
+	v.Read(value.From("value"), id.From("id"), id.From("interrupt_id"), ns.From("ns"))
+	of.InterruptID, of.ID = w.Text(id), callIn(w, value)
+	of.Namespace = cmp.Or(of.Namespace, d.namespace(w, ns))
 	w.Emit(of)
 }
 

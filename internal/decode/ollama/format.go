@@ -33,26 +33,14 @@ func Format() wire.Format {
 }
 
 func claims(f wire.Frame) wire.Claim {
-	var message, response, done, failure, role, tool jsonscan.Value
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "message":
-			message = m.Value
-		case "response":
-			response = m.Value
-		case "done":
-			done = m.Value
-		case "error":
-			failure = m.Value
-		case "role":
-			role = m.Value
-		case "tool_name":
-			tool = m.Value
-		case "choices", "type", "object":
-			return wire.No
-		}
-	}
+	var message, response, done, failure, role, tool, other jsonscan.Value
+	f.Read(
+		message.From("message"), response.From("response"), done.From("done"), failure.From("error"), role.From("role"),
+		tool.From("tool_name"), other.From("choices"), other.From("type"), other.From("object"),
+	)
 	switch {
+	case other.Raw != "":
+		return wire.No
 	case isBoolean(done) && (message.IsObject() || response.IsString()):
 		return wire.Surely
 	case role.Str == "tool" && tool.IsString():

@@ -9,30 +9,24 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-func (d *decoder) message(w *wire.Writer, message jsonscan.Value) *wire.Problem {
+func (d *decoder) message(w *wire.Writer, message jsonscan.Value) (first *wire.Problem) {
 	var role, content, thinking, calls jsonscan.Value
 	w.ReadKnown("the message", message,
 		role.From("role"), content.From("content"), content.From("response"), thinking.From("thinking"),
 		calls.From("tool_calls"),
 	)
-	text, reasoning := w.Text(content), w.Text(thinking)
-	if text == "" && reasoning == "" && !calls.Present() {
+	if w.Text(content) == "" && w.Text(thinking) == "" && !calls.Present() {
 		return nil // the last line has an empty message
 	}
 	if !d.Begun {
 		d.Begun = true
 		w.Emit(chunks.Chunk{Kind: chunks.Start, Role: w.Text(role)})
 	}
-	if reasoning != "" {
-		w.Emit(chunks.Chunk{Kind: chunks.Reasoning, Text: reasoning})
-	}
-	if text != "" {
-		w.Emit(chunks.Chunk{Kind: chunks.Text, Text: text})
-	}
+	w.EmitText(chunks.Chunk{Kind: chunks.Reasoning}, thinking)
+	w.EmitText(chunks.Chunk{Kind: chunks.Text}, content)
 	if calls.Present() && !calls.IsArray() {
 		return wire.WrongType("message.tool_calls", calls, "an array")
 	}
-	var first *wire.Problem
 	for e := calls.Elements(); e.Next(); {
 		first = cmp.Or(first, d.toolCall(w, e.Value))
 	}
@@ -40,27 +34,16 @@ func (d *decoder) message(w *wire.Writer, message jsonscan.Value) *wire.Problem 
 }
 
 func (d *decoder) toolCall(w *wire.Writer, call jsonscan.Value) *wire.Problem {
-	var id, function, name, args jsonscan.Value
+	var id, function, index, name, args jsonscan.Value
 	w.ReadKnown("message.tool_calls[]", call, id.From("id"), function.From("function"))
 	if !function.IsObject() {
 		return wire.WrongType("message.tool_calls[].function", function, "an object")
 	}
-	c := chunks.Chunk{Kind: chunks.Fragment, ID: w.Text(id), Final: true, Opens: true}
-	for m := function.Members(); m.Next(); {
-		switch m.Key {
-		case "index":
-			if m.Value.Present() {
-				c.Index = m.Value.Raw
-			}
-		case "name":
-			name = m.Value
-		case "arguments":
-			args = m.Value
-		default:
-			w.UnknownMember("message.tool_calls[].function", m.Key, m.Value)
-		}
+	w.ReadKnown("message.tool_calls[].function", function, index.From("index"), name.From("name"), args.From("arguments"))
+	c := chunks.Chunk{
+		Kind: chunks.Fragment, Index: wire.RawIndex(index), ID: w.Text(id), Name: w.Text(name), Final: true, Opens: true,
 	}
-	if c.Name = w.Text(name); c.Name == "" {
+	if c.Name == "" {
 		return wire.WrongType("message.tool_calls[].function.name", name, "a string that is not empty")
 	}
 	w.SetArgs(&c, args)
@@ -78,9 +61,7 @@ func (d *decoder) finish(w *wire.Writer, reason string, event jsonscan.Value) {
 		w.Emit(chunks.Chunk{Kind: chunks.Start})
 	}
 	d.Begun = false
-	if reason == "" {
-		reason = "stop" // older versions omit it
-	}
+	reason = cmp.Or(reason, "stop") // older versions omit it
 	w.Emit(chunks.Chunk{Kind: chunks.Finish, Reason: reason, Truncated: wire.Truncates(reason)})
 	usage := w.Build(func(dst []byte) []byte {
 		dst = append(dst, '{')

@@ -9,8 +9,7 @@ import (
 // choice emits the delta, or the whole message, of a choice and its end. Where
 // the provider failed, the finish reason ("error") does not complete the args.
 func (d *decoder) choice(w *wire.Writer, of wire.Choice, v jsonscan.Value, failed bool) {
-	var delta, message, finish, failure jsonscan.Value
-	var index jsonscan.Value
+	var index, delta, message, finish, failure jsonscan.Value
 	w.ReadKnown("the choice", v,
 		index.From("index"), delta.From("delta"), message.From("message"), finish.From("finish_reason"), failure.From("error"),
 	)
@@ -40,29 +39,13 @@ func (d *decoder) choice(w *wire.Writer, of wire.Choice, v jsonscan.Value, faile
 }
 
 func (d *decoder) delta(w *wire.Writer, of wire.Choice, delta jsonscan.Value) {
-	var role, content, reasoning, refusal, calls, legacy, executed jsonscan.Value
-	for m := delta.Members(); m.Next(); {
-		switch m.Key {
-		case "role":
-			role = m.Value
-		case "content":
-			content = m.Value
-		case "reasoning_content", "reasoning":
-			// Some servers send both, with the same text.
-			if reasoning.Raw == "" || reasoning.Raw == "null" || reasoning.Raw == `""` {
-				reasoning = m.Value
-			}
-		case "refusal":
-			refusal = m.Value
-		case "tool_calls":
-			calls = m.Value
-		case "function_call":
-			legacy = m.Value
-		case "executed_tools":
-			executed = m.Value
-		default:
-			w.UnknownMember("the delta", m.Key, m.Value)
-		}
+	var role, content, reasoning, thoughts, refusal, calls, legacy, executed jsonscan.Value
+	w.ReadKnown("the delta", delta,
+		role.From("role"), content.From("content"), reasoning.From("reasoning_content"), thoughts.From("reasoning"),
+		refusal.From("refusal"), calls.From("tool_calls"), legacy.From("function_call"), executed.From("executed_tools"),
+	)
+	if !reasoning.Present() || reasoning.Raw == `""` { // some servers send both, with the same text
+		reasoning = thoughts
 	}
 	if s := w.Text(role); s != "" {
 		// The wire does not show whether a role after the end of a message

@@ -19,7 +19,6 @@ func (p *Part) fields(f *stored.Fields) {
 	stored.Number(f, "n", &p.Number)
 }
 
-// maxParts is the maximum number of content parts that are open at a time.
 const maxParts = 64
 
 func (d *decoder) contentEvent(w *wire.Writer, e *event, kind chunks.Kind, what string) *wire.Problem {
@@ -51,8 +50,6 @@ func (d *decoder) open(id string) int {
 	return d.Part
 }
 
-// partNumber returns the number of the part with an id. It begins the part where it is
-// not open.
 func (d *decoder) partNumber(id string) int {
 	if n := d.openPart(id); n > 0 {
 		return n
@@ -60,7 +57,6 @@ func (d *decoder) partNumber(id string) int {
 	return d.open(id)
 }
 
-// openPart returns the number of the open part with an id, or 0.
 func (d *decoder) openPart(id string) int {
 	for i := len(d.Parts) - 1; i >= 0; i-- {
 		if d.Parts[i].ID == id[:min(len(id), wire.MaxID)] {
@@ -70,7 +66,6 @@ func (d *decoder) openPart(id string) int {
 	return 0
 }
 
-// end closes the part with an id and returns its number, or 0 where it is not open.
 func (d *decoder) end(id string) int {
 	for i := len(d.Parts) - 1; i >= 0; i-- {
 		if p := d.Parts[i]; p.ID == id[:min(len(id), wire.MaxID)] {

@@ -2,7 +2,6 @@ package vercelui
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -117,23 +116,8 @@ func (d *decoder) output(w *wire.Writer, e *event, id string) {
 		content = w.Compact(e.output.Raw)
 	}
 	if e.preliminary.Kind == jsonscan.True {
-		w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: excerpt(text + content)})
+		w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: wire.Excerpt(text + content)})
 		return
 	}
 	w.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Text: text, Content: content})
-}
-
-// progressText is the maximum number of bytes of the text of a progress.
-const progressText = 1 << 10
-
-// excerpt returns the beginning of a long text, with an ellipsis.
-func excerpt(s string) string {
-	if len(s) <= progressText {
-		return s
-	}
-	cut := progressText
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
 }

@@ -162,3 +162,39 @@ func (b *Body) resultStatus(r ResultFields) string {
 		return b.OneOf("status", status, "success", "error", "denied")
 	}
 }
+
+// mcpApproval emits the answer to an mcp_approval_request of the Responses API.
+func (w *Writer) mcpApproval(v jsonscan.Value) *Problem {
+	var id, approve, reason jsonscan.Value
+	v.Read(id.From("approval_request_id"), approve.From("approve"), reason.From("reason"))
+	b := Body{Writer: w}
+	c := chunks.Chunk{
+		Kind: chunks.Result, ID: b.Text("approval_request_id", id), Status: "success", Text: b.Text("reason", reason),
+	}
+	switch {
+	case b.Problem != nil:
+		return b.Problem
+	case approve.Kind == jsonscan.False:
+		c.Status = "denied"
+	case approve.Kind != jsonscan.True:
+		return WrongType("approve", approve, "a boolean")
+	}
+	if c.ID == "" {
+		return WrongShape("the result names no call: approval_request_id is missing or empty")
+	}
+	w.Emit(c)
+	return nil
+}
+
+// OllamaResult emits a result of Ollama, which names its tool and, in newer
+// versions, its call.
+func (w *Writer) OllamaResult(message jsonscan.Value) *Problem {
+	r := ReadResult(message)
+	c := chunks.Chunk{Kind: chunks.Result, ID: w.Text(r.id), Name: w.Text(r.tool), Status: "success"}
+	if c.ID == "" && c.Name == "" {
+		return WrongShape("the result names no call: tool_name and tool_call_id are missing or empty")
+	}
+	c.Content, c.Text = w.ContentOf(r.content)
+	w.Emit(c)
+	return nil
+}

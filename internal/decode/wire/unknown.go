@@ -87,7 +87,6 @@ func (w *Writer) ReadFrame(what string, f Frame, fields ...jsonscan.Field) {
 	}
 }
 
-// unknown records the first unknown part of the frame.
 func (w *Writer) unknown(text string) {
 	if w.unread == nil {
 		w.unread = &Problem{Code: BadShape, Text: text + ": it belongs to a call, and was not read"}
@@ -141,7 +140,6 @@ func callMember(part jsonscan.Value, levels int) string {
 	return kind
 }
 
-// identified reports whether a part has an id and a name, as a call without args.
 func identified(part jsonscan.Value) bool {
 	return part.Member("id").IsString() && part.Member("name").IsString()
 }

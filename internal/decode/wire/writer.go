@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 	"unsafe"
@@ -204,12 +205,7 @@ func (w *Writer) FailureText(v jsonscan.Value) string {
 	}
 	var message, kind, code jsonscan.Value
 	v.Read(message.From("message"), kind.From("type"), code.From("code"))
-	for _, part := range [...]jsonscan.Value{message, kind, code} {
-		if s := w.Text(part); s != "" {
-			return s
-		}
-	}
-	return v.Raw
+	return cmp.Or(w.Text(message), w.Text(kind), w.Text(code), v.Raw)
 }
 
 // FailRun emits a failure that ends a message and the run. A run begins where none
