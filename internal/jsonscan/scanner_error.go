@@ -46,51 +46,47 @@ func (s *Scanner) fault() string {
 		return "a byte that is no valid UTF-8 (" + show(b) + ")"
 	case in == inString:
 		return "a control character that is not escaped in a string (" + show(b) + ")"
-	case s.depth == 0 && in >= inZero && in <= inExponent && wants[in] == "":
+	case s.depth == 0 && (in == inZero || in == inDigits || in == inFraction || in == inExponent):
 		return show(b) + " behind a top-level number"
 	}
 	return show(b) + " where " + s.wanted(in) + " is expected"
 }
 
+// wanted describes the bytes that a state allows. A value that is over allows a comma or
+// the end of the array or object.
 func (s *Scanner) wanted(in state) string {
-	if want := wants[in]; want != "" {
-		return want
+	switch in {
+	case atStart, wantValue:
+		return "a JSON value"
+	case wantFirstItem:
+		return "a JSON value or ]"
+	case wantFirstKey:
+		return "a key in double quotes or }"
+	case wantKey:
+		return "a key in double quotes"
+	case wantColon:
+		return "a colon"
+	case afterAll:
+		return "nothing more"
+	case inEscape:
+		return "the rest of an escape"
+	case hex4, hex3, hex2, hex1:
+		return "a hex digit"
+	case afterE:
+		return "a digit or a sign"
+	case afterMinus, afterPoint, afterESign:
+		return "a digit"
+	case inT, inTr, inTru:
+		return "the rest of true"
+	case inF, inFa, inFal, inFals:
+		return "the rest of false"
+	case inN, inNu, inNul:
+		return "the rest of null"
 	}
 	if s.open&1 == 1 {
 		return "a comma or }"
 	}
 	return "a comma or ]"
-}
-
-// wants describes the bytes that each state allows. A state without an entry
-// allows a comma or the end of the array or object. It is never changed.
-var wants = [states]string{
-	atStart:       "a JSON value",
-	wantValue:     "a JSON value",
-	wantFirstItem: "a JSON value or ]",
-	wantFirstKey:  "a key in double quotes or }",
-	wantKey:       "a key in double quotes",
-	wantColon:     "a colon",
-	afterAll:      "nothing more",
-	inEscape:      "the rest of an escape",
-	hex4:          "a hex digit",
-	hex3:          "a hex digit",
-	hex2:          "a hex digit",
-	hex1:          "a hex digit",
-	afterMinus:    "a digit",
-	afterPoint:    "a digit",
-	afterE:        "a digit or a sign",
-	afterESign:    "a digit",
-	inT:           "the rest of true",
-	inTr:          "the rest of true",
-	inTru:         "the rest of true",
-	inF:           "the rest of false",
-	inFa:          "the rest of false",
-	inFal:         "the rest of false",
-	inFals:        "the rest of false",
-	inN:           "the rest of null",
-	inNu:          "the rest of null",
-	inNul:         "the rest of null",
 }
 
 func show(b byte) string {

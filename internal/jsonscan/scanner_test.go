@@ -324,4 +324,6 @@ func benchmarkScanner(b *testing.B, text string) {
 }
 
 // String returns the status as a word in lower case.
-func (s Status) String() string { return [...]string{More: "more", May: "may", Done: "done", Bad: "bad"}[s] }
+func (s Status) String() string {
+	return [...]string{More: "more", May: "may", Done: "done", Bad: "bad"}[s]
+}

@@ -122,21 +122,13 @@ func (d *decoder) piece(w *wire.Writer, a *Args, piece jsonscan.Value) (string, 
 // write appends the text from the end of the args so far to the end of the value.
 // It reports whether the value can follow there.
 func (a *Args) write(dst []byte, steps []step, value jsonscan.Value, continues bool) ([]byte, bool) {
-	same := 0
-	for same < len(steps) && same < len(a.Levels) && a.Levels[same].at(steps[same]) {
-		same++
-	}
+	same := a.same(steps)
 	switch {
 	case same == len(steps) && same == len(a.Levels):
 		if !a.Text || value.Kind != jsonscan.String {
 			return dst, false // the path has a value already
 		}
-		dst = append(dst, inside(value)...)
-		if !continues {
-			dst = append(dst, '"')
-		}
-		a.Text = continues
-		return dst, true
+		return a.text(dst, value, continues), true
 	case same == len(steps), same == len(a.Levels) && same > 0:
 		return dst, false // one is a value, the other an object or array
 	}
@@ -153,32 +145,33 @@ func (a *Args) write(dst []byte, steps []step, value jsonscan.Value, continues b
 	if value.Kind != jsonscan.String {
 		return append(dst, value.Raw...), true
 	}
-	dst = append(append(dst, '"'), inside(value)...)
-	if !continues {
+	return a.text(append(dst, '"'), value, continues), true
+}
+
+// same returns the number of steps that lead towards the last value.
+func (a *Args) same(steps []step) (n int) {
+	for n < len(steps) && n < len(a.Levels) && a.Levels[n].at(steps[n]) {
+		n++
+	}
+	return n
+}
+
+// text appends a piece of a string without its escapes resolved: pieces are one string,
+// even where a cut is inside a surrogate pair.
+func (a *Args) text(dst []byte, v jsonscan.Value, continues bool) []byte {
+	dst = append(dst, v.Raw[1:len(v.Raw)-1]...)
+	if a.Text = continues; !continues {
 		dst = append(dst, '"')
 	}
-	a.Text = continues
-	return dst, true
+	return dst
 }
 
 // continues reports whether a string at a path continues the last value.
 func (a *Args) continues(path string) bool {
 	var buffer [16]step
 	steps, ok := readPath(buffer[:0], path)
-	if !ok || !a.Text || a.Invalid || len(steps) != len(a.Levels) {
-		return false
-	}
-	for i := range steps {
-		if !a.Levels[i].at(steps[i]) {
-			return false
-		}
-	}
-	return true
+	return ok && a.Text && !a.Invalid && len(steps) == len(a.Levels) && a.same(steps) == len(steps)
 }
-
-// inside returns a JSON string without its quotes and with its escapes. Pieces
-// joined in this way are one string, even where a cut is inside a surrogate pair.
-func inside(v jsonscan.Value) string { return v.Raw[1 : len(v.Raw)-1] }
 
 func (l *Level) at(s step) bool {
 	if s.index != isKey {

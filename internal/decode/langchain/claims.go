@@ -1,6 +1,7 @@
 package langchain
 
 import (
+	"slices"
 	"strings"
 
 	"streamer/internal/decode/wire"
@@ -11,12 +12,8 @@ import (
 var modes = [...]string{"updates", "values", "custom", "debug", "tasks", "checkpoints"}
 
 func isMode(name string) bool {
-	for _, m := range modes {
-		if name == m {
-			return true
-		}
-	}
-	return strings.HasPrefix(name, "messages") && (len(name) == len("messages") || name[len("messages")] == '/' || name == "messages-tuple")
+	rest, messages := strings.CutPrefix(name, "messages")
+	return messages && (rest == "" || rest[0] == '/' || rest == "-tuple") || slices.Contains(modes[:], name)
 }
 
 func claims(f wire.Frame) wire.Claim {
