@@ -61,11 +61,8 @@ func claims(f wire.Frame) wire.Claim {
 	default:
 		sure = m.version.IsString() && strings.HasPrefix(method, "session/")
 	}
-	switch {
-	case sure:
-		return wire.Surely
-	case m.version.IsString(), m.method.IsString(), m.id.Present() && (m.result.Present() || m.failure.Present()):
-		return wire.IfKnown
+	if sure || m.version.IsString() || m.method.IsString() || m.id.Present() && (m.result.Present() || m.failure.Present()) {
+		return wire.SurelyIf(sure, wire.IfKnown)
 	}
 	return wire.No
 }

@@ -37,27 +37,20 @@ func claims(f wire.Frame) wire.Claim {
 	v := f.JSON
 	switch f.Name {
 	case "0", "g":
-		return surelyIf(v.IsString())
+		return wire.SurelyIf(v.IsString(), wire.IfKnown)
 	case "3":
-		return surelyIf(v.IsString() || v.Member("message").IsString())
+		return wire.SurelyIf(v.IsString() || v.Member("message").IsString(), wire.IfKnown)
 	case "9", "a", "b", "c":
-		return surelyIf(v.Member("toolCallId").IsString())
+		return wire.SurelyIf(v.Member("toolCallId").IsString(), wire.IfKnown)
 	case "d", "e":
-		return surelyIf(v.Member("finishReason").IsString())
+		return wire.SurelyIf(v.Member("finishReason").IsString(), wire.IfKnown)
 	case "f":
-		return surelyIf(v.Member("messageId").IsString())
+		return wire.SurelyIf(v.Member("messageId").IsString(), wire.IfKnown)
 	}
 	if f.Done || f.Name != "" {
 		return wire.IfKnown
 	}
 	return wire.No
-}
-
-func surelyIf(has bool) wire.Claim {
-	if has {
-		return wire.Surely
-	}
-	return wire.IfKnown
 }
 
 // decoder decodes the events of a session. Its fields are the state between events.

@@ -38,34 +38,25 @@ var FindSlots = wire.Slots{
 }.Of("content_block_delta")
 
 func claims(f wire.Frame) wire.Claim {
-	var kind, role, content, failure, sequence jsonscan.Value
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			if kind = m.Value; strings.HasPrefix(kind.Str, "content_block_") {
-				return wire.Surely
-			}
-		case "role":
-			role = m.Value
-		case "content":
-			content = m.Value
-		case "error":
-			failure = m.Value
-		case "sequence_number", "event_id", "stream_id", "status": // of OpenAI's Responses and Realtime APIs
-			sequence = m.Value
-		}
+	if strings.HasPrefix(f.Type(), "content_block_") {
+		return wire.Surely
 	}
+	var kind, role, content, failure, foreign jsonscan.Value
+	f.Read(
+		kind.From("type"), role.From("role"), content.From("content"), failure.From("error"),
+		foreign.From("sequence_number"), foreign.From("event_id"), foreign.From("stream_id"), foreign.From("status"), // of OpenAI
+	)
 	switch kind.Str {
 	case "message_start", "message_delta", "message_stop":
 		return wire.Surely
 	case "ping":
 		return wire.Perhaps
 	case "message":
-		if role.Str == "assistant" && content.IsArray() && sequence.Raw == "" {
+		if role.Str == "assistant" && content.IsArray() && foreign.Raw == "" {
 			return wire.Surely
 		}
 	case "error":
-		if failure.IsObject() && sequence.Raw == "" {
+		if failure.IsObject() && foreign.Raw == "" {
 			return wire.Surely
 		}
 	}

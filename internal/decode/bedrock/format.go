@@ -45,14 +45,9 @@ func claims(f wire.Frame) wire.Claim {
 	switch kind, payload := readEvent(f); {
 	case kind == "":
 	case kind == "metadata":
-		if payload.Member("usage").Member("inputTokens").Raw != "" {
-			return wire.Surely
-		}
-		return wire.Perhaps
-	case payload.IsObject():
-		return wire.Surely
+		return wire.SurelyIf(payload.Member("usage").Member("inputTokens").Raw != "", wire.Perhaps)
 	default:
-		return wire.Perhaps
+		return wire.SurelyIf(payload.IsObject(), wire.Perhaps)
 	}
 	return claimsMessage(f)
 }

@@ -59,11 +59,8 @@ func claims(f wire.Frame) wire.Claim {
 	case "rate_limit_event", "tool_progress", "tool_use_summary":
 		mine = l.session.IsString() && l.uuid.IsString()
 	}
-	switch {
-	case mine:
-		return wire.Surely
-	case perhaps:
-		return wire.IfNoOther
+	if mine || perhaps {
+		return wire.SurelyIf(mine, wire.IfNoOther)
 	}
 	return wire.No
 }

@@ -11,8 +11,6 @@
 package codex
 
 import (
-	"strings"
-
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -37,19 +35,11 @@ func claims(f wire.Frame) wire.Claim {
 	case "thread.started", "turn.started", "turn.completed", "turn.failed":
 		return wire.Surely
 	case "session.created":
-		if e.session.IsString() {
-			return wire.Surely
-		}
+		return wire.SurelyIf(e.session.IsString(), wire.No)
 	case "item.started", "item.updated", "item.completed":
-		if e.item.IsObject() {
-			return wire.Surely
-		}
-	case "error":
-		if e.message.IsString() {
-			return wire.IfKnown
-		}
+		return wire.SurelyIf(e.item.IsObject(), wire.No)
 	default:
-		if strings.HasPrefix(kind, "thread.") || strings.HasPrefix(kind, "turn.") || strings.HasPrefix(kind, "item.") {
+		if kind == "error" && e.message.IsString() || wire.HasAnyPrefix(kind, "thread.", "turn.", "item.") {
 			return wire.IfKnown
 		}
 	}

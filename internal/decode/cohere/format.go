@@ -45,10 +45,7 @@ func claims(f wire.Frame) wire.Claim {
 	switch kind.Str {
 	case "message-start", "message-end", "content-start", "content-delta", "tool-plan-delta", "tool-call-start", "tool-call-delta", "citation-start":
 		// Other formats have events of these names, without this delta.
-		if delta.IsObject() {
-			return wire.Surely
-		}
-		return wire.IfKnown
+		return wire.SurelyIf(delta.IsObject(), wire.IfKnown)
 	case "content-end", "tool-call-end", "citation-end":
 		return wire.Surely
 	case "debug":

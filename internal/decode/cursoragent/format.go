@@ -46,11 +46,8 @@ func claims(f wire.Frame) wire.Claim {
 	case "result":
 		sure = l.subtype.IsString() && l.request.IsString() && !l.uuid.Present()
 	}
-	switch {
-	case sure:
-		return wire.Surely
-	case l.kind.IsString() && l.session.IsString():
-		return wire.IfKnown
+	if sure || l.kind.IsString() && l.session.IsString() {
+		return wire.SurelyIf(sure, wire.IfKnown)
 	}
 	return wire.No
 }

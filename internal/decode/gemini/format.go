@@ -82,10 +82,7 @@ func claims(f wire.Frame) wire.Claim {
 func claimsGoogleError(v jsonscan.Value) wire.Claim {
 	var code, status jsonscan.Value
 	v.Read(code.From("code"), status.From("status"))
-	if code.Kind == jsonscan.Number && code.Raw != "" && status.Str != "" && status.Str == strings.ToUpper(status.Str) {
-		return wire.Surely
-	}
-	return wire.IfKnown
+	return wire.SurelyIf(code.Kind == jsonscan.Number && status.Str != "" && status.Str == strings.ToUpper(status.Str), wire.IfKnown)
 }
 
 // response returns the frame of a response. Code Assist sends it inside an object.

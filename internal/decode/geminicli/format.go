@@ -52,11 +52,8 @@ func claims(f wire.Frame) wire.Claim {
 	case "result":
 		has = e.status.IsString()
 	}
-	switch {
-	case has && (e.timestamp.IsString() || e.tool.IsString()):
-		return wire.Surely
-	case has, e.timestamp.IsString() && e.kind.IsString(): // of a later version
-		return wire.IfKnown
+	if has || e.timestamp.IsString() && e.kind.IsString() { // of a later version
+		return wire.SurelyIf(has && (e.timestamp.IsString() || e.tool.IsString()), wire.IfKnown)
 	}
 	return wire.No
 }

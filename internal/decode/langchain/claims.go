@@ -46,10 +46,7 @@ func claimsEvent(f wire.Frame) wire.Claim {
 			return wire.Surely
 		}
 	case "events":
-		if isTrace(f) {
-			return wire.Surely
-		}
-		return wire.Perhaps
+		return wire.SurelyIf(isTrace(f), wire.Perhaps)
 	case "end", "feedback", "heartbeat":
 		return wire.Perhaps
 	default:
@@ -87,10 +84,8 @@ func claimsTuple(v jsonscan.Value) wire.Claim {
 // claimsPayload claims an object that is the payload of a mode which the event does
 // not name. The payload of the mode custom can be any object.
 func claimsPayload(f wire.Frame) wire.Claim {
-	if kind, sure := payloadOf(f); kind != otherPayload && sure {
-		return wire.Surely
-	} else if kind != otherPayload {
-		return wire.Perhaps
+	if kind, sure := payloadOf(f); kind != otherPayload {
+		return wire.SurelyIf(sure, wire.Perhaps)
 	}
 	return wire.IfNoOther
 }

@@ -47,32 +47,24 @@ func claims(f wire.Frame) wire.Claim {
 		kind == "start-step", kind == "finish-step", kind == "reset-step":
 		return wire.Surely
 	case kind == "tool-call", kind == "tool-result", kind == "tool-error":
-		return when(e.call.IsString())
+		return wire.SurelyIf(e.call.IsString(), wire.Perhaps)
 	case strings.HasPrefix(kind, "text-"), strings.HasPrefix(kind, "reasoning-"):
-		return when(e.id.IsString())
+		return wire.SurelyIf(e.id.IsString(), wire.Perhaps)
 	case kind == "start":
-		return when(e.message.IsString())
+		return wire.SurelyIf(e.message.IsString(), wire.Perhaps)
 	case kind == "finish":
-		return when(e.finish.IsString())
+		return wire.SurelyIf(e.finish.IsString(), wire.Perhaps)
 	case kind == "error":
-		return when(e.failure.IsString() && e.worded)
+		return wire.SurelyIf(e.failure.IsString() && e.worded, wire.Perhaps)
 	case kind == "tool-call-streaming-start", kind == "step-finish":
 		return wire.Surely
 	case kind == "tool-call-delta":
-		return when(e.delta.IsString() && e.call.IsString()) // the delta of Cohere is an object
+		return wire.SurelyIf(e.delta.IsString() && e.call.IsString(), wire.Perhaps) // the delta of Cohere is an object
 	case kind == "abort", kind == "file", kind == "step-start", kind == "stream-start", kind == "response-metadata", kind == "custom", kind == "raw", kind == "message-metadata", kind == "steering-message",
 		strings.HasPrefix(kind, "data-"), strings.HasPrefix(kind, "source"):
 		return wire.Perhaps
 	}
 	return wire.No
-}
-
-// when returns Surely if an event has a member that only this format has.
-func when(has bool) wire.Claim {
-	if has {
-		return wire.Surely
-	}
-	return wire.Perhaps
 }
 
 // decoder decodes the events of a session. Its fields are the state between events.

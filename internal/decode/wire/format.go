@@ -70,6 +70,15 @@ const (
 	Surely          // no other format has such a frame
 )
 
+// SurelyIf returns Surely if a frame has what no other format has, and otherwise the
+// other claim.
+func SurelyIf(has bool, other Claim) Claim {
+	if has {
+		return Surely
+	}
+	return other
+}
+
 // Frame is one stream event.
 type Frame struct {
 	Name   string // of an SSE event, "" where there is none

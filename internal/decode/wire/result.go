@@ -141,14 +141,11 @@ func (w *Writer) ContentOf(v jsonscan.Value) (content, text string) {
 // resultStatus returns success, error or denied. Anthropic sets is_error. For tools that
 // it runs itself it sends an error object as content.
 func (b *Body) resultStatus(r ResultFields) string {
-	switch r.isError.Kind {
-	case jsonscan.True:
+	if r.isError.Kind == jsonscan.True {
 		return "error"
-	case jsonscan.False:
-	default:
-		if r.isError.Present() {
-			b.Fail(WrongType("is_error", r.isError, "a boolean"))
-		}
+	}
+	if r.isError.Present() && r.isError.Kind != jsonscan.False {
+		b.Fail(WrongType("is_error", r.isError, "a boolean"))
 	}
 	if r.content.IsObject() && strings.HasSuffix(r.kind.Str, "tool_result") && strings.HasSuffix(r.content.Member("type").Str, "_error") {
 		return "error"
