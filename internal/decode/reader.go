@@ -143,7 +143,8 @@ func (r *Reader) read(p *framing.Event) {
 		r.w.FailRun("", p.Failure)
 		return
 	}
-	if p.Fits || mayFit(p) && r.templates.Find(r.state.Format, p.Name, p.Text) {
+	compared := p.Valid || p.Rest || p.Problem != nil // to the templates, or not worth it
+	if p.Fits || !compared && r.templates.Find(r.state.Format, p.Name, p.Text) {
 		if r.fill(r.templates.Found()) {
 			return
 		}
@@ -170,9 +171,6 @@ func (r *Reader) read(p *framing.Event) {
 		r.problem = problem
 	}
 }
-
-// mayFit reports whether an event may fit a template and was not compared to them.
-func mayFit(p *framing.Event) bool { return !p.Valid && !p.Rest && p.Problem == nil }
 
 func (r *Reader) decode(p *framing.Event, f wire.Frame) *wire.Problem {
 	if f.Name == "" && f.JSON.IsEmpty() {

@@ -42,21 +42,18 @@ func (s *State) Fields(f *stored.Fields) {
 
 // fields visits the format first: it tells what the Decoder is.
 func (d *FormatDecoder) fields(f *stored.Fields) {
-	if d.Decoder == nil {
-		d.load(f)
-	} else if !f.Reading() {
+	if d.Decoder == nil || !f.Reading() {
 		f.Text("f", &d.Format)
 	}
-	stored.Object(f, "s", &d.Decoder, func(d *wire.Decoder, f *stored.Fields) { (*d).Fields(f) })
-}
-
-func (d *FormatDecoder) load(f *stored.Fields) {
-	f.Text("f", &d.Format)
-	if format := find(d.Format); format != nil {
+	if d.Decoder == nil {
+		format := find(d.Format)
+		if format == nil {
+			f.Fail(fmt.Errorf("decode: the state is of an unknown format %q", d.Format))
+			return
+		}
 		d.Decoder = format.New()
-	} else {
-		f.Fail(fmt.Errorf("decode: the state is of an unknown format %q", d.Format))
 	}
+	stored.Object(f, "s", &d.Decoder, func(d *wire.Decoder, f *stored.Fields) { (*d).Fields(f) })
 }
 
 // decoder returns the Decoder of a format, and makes it at the first use.

@@ -71,7 +71,10 @@ func (d *decoder) updateCall(w *wire.Writer, u *update, begins bool) *wire.Probl
 	case c == nil, begins && c.Done:
 		c = d.open(w, id, u)
 	case !c.Done:
-		d.change(w, c, id, u)
+		named := c.Named
+		if f := d.fragment(w, c, id, u); !c.Past && (f.Args != "" || c.Named != named) {
+			w.Emit(f)
+		}
 	}
 	d.keep(c, u)
 	switch u.status.Str {
@@ -102,13 +105,6 @@ func (d *decoder) open(w *wire.Writer, id string, u *update) *Call {
 	f.Opens, f.ParentCall = true, w.Text(u.parent)
 	w.Emit(f)
 	return c
-}
-
-func (d *decoder) change(w *wire.Writer, c *Call, id string, u *update) {
-	named := c.Named
-	if f := d.fragment(w, c, id, u); !c.Past && (f.Args != "" || c.Named != named) {
-		w.Emit(f)
-	}
 }
 
 // fragment returns what an update has of a call. Later args replace the former ones.

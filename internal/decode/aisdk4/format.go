@@ -91,7 +91,9 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case "f":
 		return d.startStep(w, f.JSON)
 	case "e":
-		d.finishStep(w, f.JSON)
+		if d.Open {
+			d.endStep(w, w.Text(f.JSON.Member("finishReason")), f.JSON.Member("usage"))
+		}
 	case "d":
 		d.finish(w, f.JSON)
 	case "9", "a", "b", "c":

@@ -32,12 +32,6 @@ func (d *decoder) begin(w *wire.Writer) {
 	w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: "assistant", Fresh: true})
 }
 
-func (d *decoder) finishStep(w *wire.Writer, v jsonscan.Value) {
-	if d.Open {
-		d.endStep(w, w.Text(v.Member("finishReason")), v.Member("usage"))
-	}
-}
-
 // endStep emits the end of the message of the step. It is Truncated with any reason,
 // because the line 9 completes calls, and the end of the step does not.
 func (d *decoder) endStep(w *wire.Writer, reason string, usage jsonscan.Value) {

@@ -155,7 +155,7 @@ func readEvent(f wire.Frame) (kind string, payload jsonscan.Value) {
 			kind, payload = m.Key, m.Value
 		case isEvent(m.Key):
 			return m.Key, m.Value
-		case m.Key != "p" && !isAddition(m.Key): // p is padding
+		case m.Key != "p" && !strings.HasPrefix(m.Key, "amazon-bedrock-"): // padding, and what InvokeModelWithResponseStream adds
 			alone = false
 		}
 	}
@@ -164,10 +164,6 @@ func readEvent(f wire.Frame) (kind string, payload jsonscan.Value) {
 	}
 	return kind, payload
 }
-
-// isAddition reports whether InvokeModelWithResponseStream adds a member to the
-// model's own events, such as amazon-bedrock-invocationMetrics.
-func isAddition(key string) bool { return strings.HasPrefix(key, "amazon-bedrock-") }
 
 // The names of the events and of the exceptions. A stream has both.
 var (
@@ -179,7 +175,5 @@ var (
 )
 
 func isEvent(name string) bool {
-	return slices.Contains(eventNames[:], name) || isException(name)
+	return slices.Contains(eventNames[:], name) || slices.Contains(exceptionNames[:], name)
 }
-
-func isException(name string) bool { return slices.Contains(exceptionNames[:], name) }

@@ -64,9 +64,7 @@ func (d *Decoder) system(w *wire.Writer, l *line) {
 	case "task_progress":
 		d.progress(w, w.Text(l.toolUse), w.Text(l.description))
 	case "task_notification": // the end of a subagent in the background
-		if a := d.closeCall(w.Text(l.toolUse)); a != nil {
-			d.endMessage(w, a)
-		}
+		d.closeCall(w, w.Text(l.toolUse))
 	case "model_refusal_fallback":
 		d.retract(w, &d.Root)
 	}

@@ -108,16 +108,14 @@ func (d *Decoder) isOpen(id string) bool {
 }
 
 // closeCall records that a call has its result, which ends the agent that the call
-// started. It returns that agent, or nil.
-func (d *Decoder) closeCall(id string) *Agent {
+// started.
+func (d *Decoder) closeCall(w *wire.Writer, id string) {
 	d.Open = slices.DeleteFunc(d.Open, func(c Call) bool { return c.ID == id })
 	i := slices.IndexFunc(d.Below, func(a Agent) bool { return a.Parent == id })
-	if i < 0 {
-		return nil
+	if i >= 0 {
+		d.endMessage(w, &d.Below[i])
+		d.Below = slices.Delete(d.Below, i, i+1)
 	}
-	a := d.Below[i]
-	d.Below = slices.Delete(d.Below, i, i+1)
-	return &a
 }
 
 func (d *Decoder) newest(name string) string {

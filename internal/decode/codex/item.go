@@ -203,17 +203,13 @@ func (d *decoder) result(w *wire.Writer, i *item) {
 	case i.kind == "collab_tool_call" && i.agentStates.IsNested():
 		c.Content = w.Compact(i.agentStates.Raw)
 	case i.kind == "mcp_tool_call":
-		c.Content, c.Text = d.mcpResult(w, i.result)
+		content := i.result
+		if list := content.Member("content"); list.IsArray() {
+			content = list
+		}
+		c.Content, c.Text = w.ContentOf(content)
 	}
 	w.Emit(c)
-}
-
-// mcpResult returns the content of an MCP result: {"content":[…],"structured_content"}.
-func (d *decoder) mcpResult(w *wire.Writer, v jsonscan.Value) (content, text string) {
-	if list := v.Member("content"); list.IsArray() {
-		return w.Compact(list.Raw), ""
-	}
-	return w.ContentOf(v)
 }
 
 // resultStatus returns success, error or denied. The exit code is null where the

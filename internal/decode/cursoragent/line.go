@@ -15,7 +15,8 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	l.read(f)
 	switch kind := l.kind.Str; {
 	case kind == "system" && l.subtype.Str == "init":
-		d.start(w)
+		w.StartRun(d.Run)
+		*d = decoder{Run: true}
 	case kind == "user" && l.message.IsObject():
 		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: w.PlainText(l.message.Member("content"))})
 	case kind == "thinking" && l.subtype.Str == "delta":
@@ -36,15 +37,6 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		w.Unknown("line", kind, f.JSON)
 	}
 	return nil
-}
-
-// start begins a run. A process that was killed has not written its end.
-func (d *decoder) start(w *wire.Writer) {
-	if d.Run {
-		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the program ended without a result"})
-	}
-	*d = decoder{Run: true}
-	w.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
 }
 
 func (d *decoder) begin(w *wire.Writer, l *line) {

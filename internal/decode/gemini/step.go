@@ -65,9 +65,12 @@ func (d *interactionsDecoder) call(w *wire.Writer, index jsonscan.Value, f *step
 	if c.Exact = kind == "arguments_delta"; !c.Exact {
 		d.Kind = wire.CallBlock
 		c.ID, c.Name = w.Text(f.id), w.Text(f.name)
-		c.CallKind, c.Provider = callKind(kind)
-		if c.Provider && c.CallKind == "server" {
-			c.Name = strings.TrimSuffix(kind, "_call")
+		switch kind {
+		case "function_call":
+		case "mcp_server_tool_call":
+			c.CallKind, c.Provider = "mcp", true
+		default: // Google runs the call
+			c.CallKind, c.Provider, c.Name = "server", true, strings.TrimSuffix(kind, "_call")
 		}
 		c.Final = c.ID != "" || c.Name != ""
 	}
@@ -82,18 +85,6 @@ func (d *interactionsDecoder) call(w *wire.Writer, index jsonscan.Value, f *step
 	}
 	w.EmitCall(c)
 	return nil
-}
-
-// callKind returns the kind of a call in a step of a type, and whether Google runs
-// the call.
-func callKind(step string) (kind string, provider bool) {
-	switch step {
-	case "function_call":
-		return "", false
-	case "mcp_server_tool_call":
-		return "mcp", true
-	}
-	return "server", true
 }
 
 // emitResult emits a result once it is complete: the beginning of the step names the

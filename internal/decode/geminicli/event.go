@@ -15,7 +15,8 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	e.read(f)
 	switch e.kind.Str {
 	case "init":
-		d.start(w)
+		w.StartRun(d.Run)
+		*d = decoder{Run: true}
 	case "message":
 		return d.message(w, &e)
 	case "tool_use":
@@ -29,15 +30,6 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		w.Unknown("event", e.kind.Str, f.JSON)
 	}
 	return nil
-}
-
-// start begins a run. A process that was killed has not written its end.
-func (d *decoder) start(w *wire.Writer) {
-	if d.Run {
-		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the program ended without a result"})
-	}
-	*d = decoder{Run: true}
-	w.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
 }
 
 func (d *decoder) message(w *wire.Writer, e *event) *wire.Problem {

@@ -141,7 +141,7 @@ func (d *decoder) protocolEvent(w *wire.Writer, method, ns string, data jsonscan
 	}
 	n := w.Len()
 	problem := d.protocolState(w, method, ns, data)
-	w.Drop(n, d.Streams.hasResult)
+	w.Drop(n, func(c *chunks.Chunk) bool { return c.Kind == chunks.Result && d.Streams.answered(c.ID) })
 	return problem
 }
 
@@ -199,14 +199,10 @@ func (d *decoder) protocolLife(w *wire.Writer, ns string, data jsonscan.Value) {
 func (d *decoder) protocolInput(w *wire.Writer, ns string, data jsonscan.Value) {
 	var id, payload jsonscan.Value
 	data.Read(id.From("interrupt_id"), id.From("interruptId"), payload.From("payload"))
-	for ns != "" && !d.Messages.streamedIn(ns) {
+	for ns != "" && !slices.ContainsFunc(d.Messages.Streamed, func(s streamedMessage) bool { return within(s.Namespace, ns) }) {
 		ns = ns[:max(0, strings.LastIndexByte(ns, '|'))]
 	}
 	w.Emit(chunks.Chunk{Kind: chunks.Await, Namespace: ns, ID: callIn(w, payload), Why: "interrupt", InterruptID: w.Text(id)})
-}
-
-func (m *messages) streamedIn(ns string) bool {
-	return slices.ContainsFunc(m.Streamed, func(s streamedMessage) bool { return within(s.Namespace, ns) })
 }
 
 func (d *decoder) protocolTool(w *wire.Writer, ns string, data jsonscan.Value) *wire.Problem {

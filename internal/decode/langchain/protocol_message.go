@@ -12,20 +12,16 @@ type protocolData struct {
 	event, run, id, role, call, index, content, delta, reason, usage, message jsonscan.Value
 }
 
-func protocolFields(data jsonscan.Value) (d protocolData) {
-	data.Read(
-		d.event.From("event"), d.run.From("run_id"), d.run.From("runId"), d.id.From("id"),
-		d.role.From("role"), d.call.From("tool_call_id"), d.call.From("toolCallId"),
-		d.index.From("index"), d.content.From("content"), d.delta.From("delta"), d.reason.From("reason"),
-		d.usage.From("usage"), d.message.From("message"),
-	)
-	return d
-}
-
 // protocolMessage reads an event of a message. Only the start names the message. The
 // other events belong to the message that is open in their namespace and run.
 func (d *decoder) protocolMessage(w *wire.Writer, ns string, data jsonscan.Value) *wire.Problem {
-	e := protocolFields(data)
+	var e protocolData
+	data.Read(
+		e.event.From("event"), e.run.From("run_id"), e.run.From("runId"), e.id.From("id"),
+		e.role.From("role"), e.call.From("tool_call_id"), e.call.From("toolCallId"),
+		e.index.From("index"), e.content.From("content"), e.delta.From("delta"), e.reason.From("reason"),
+		e.usage.From("usage"), e.message.From("message"),
+	)
 	if e.event.Str == "message-start" {
 		d.protocolStart(w, ns, e)
 		return nil

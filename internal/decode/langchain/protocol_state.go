@@ -106,10 +106,6 @@ func (m *protocol) retry(call string) {
 
 func (m *protocol) answered(call string) bool { return slices.Contains(m.Failed, call) }
 
-func (m *protocol) hasResult(c *chunks.Chunk) bool {
-	return c.Kind == chunks.Result && m.answered(c.ID)
-}
-
 // protocolCause is the call that started a subgraph.
 type protocolCause struct {
 	Namespace string // of the subgraph

@@ -146,15 +146,8 @@ func Mistral() wire.Format {
 	return wire.Format{
 		Name: "mistral", Shape: "openai",
 		Keys:      []string{},
-		Claims:    claimsMistral,
+		Claims:    func(f wire.Frame) wire.Claim { return min(claims(f), wire.IfKnown) },
 		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
-}
-
-func claimsMistral(f wire.Frame) wire.Claim {
-	if claims(f) == wire.No {
-		return wire.No
-	}
-	return wire.IfKnown
 }

@@ -58,10 +58,6 @@ func (d *decoder) callOf(index, id string, at stage, others func(id string) bool
 	return d.Calls[i], is
 }
 
-func (d *decoder) begun(index string) bool {
-	return slices.ContainsFunc(d.Calls, func(c Call) bool { return c.Index == index })
-}
-
 // findCall returns the position of the stored call that an item is, or -1. An id
 // may be that of several calls.
 func (d *decoder) findCall(index, id string, at stage, others func(id string) bool) int {

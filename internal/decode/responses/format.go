@@ -87,10 +87,14 @@ func (r frame) decode(f wire.Frame) *wire.Problem {
 		r.human(f.JSON, false)
 		return nil
 	}
-	if e.kind.Raw == "" {
-		return r.untyped(&e, f.JSON)
+	switch {
+	case e.kind.Raw == "" && e.failure.Present() && f.JSON.Member("object").Raw == "":
+		r.failure(e.failure, e.message, e.code)
+		return nil
+	case e.kind.Raw == "":
+		return r.whole(f.JSON)
 	}
-	r.realtime = e.ofRealtime()
+	r.realtime = !e.numbered.Present() && (e.eventID.Present() || e.responseID.Present())
 	if name, ok := strings.CutPrefix(e.kind.Str, "response."); ok {
 		if problem, is := r.clientFrame(name, &e, f.JSON); is {
 			return problem
@@ -107,14 +111,6 @@ func (r frame) decode(f wire.Frame) *wire.Problem {
 		return r.Result(f.JSON)
 	}
 	return nil
-}
-
-func (r frame) untyped(e *event, v jsonscan.Value) *wire.Problem {
-	if e.failure.Present() && v.Member("object").Raw == "" {
-		r.failure(e.failure, e.message, e.code)
-		return nil
-	}
-	return r.whole(v)
 }
 
 func (r frame) event(name string, e *event, v jsonscan.Value) *wire.Problem {

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"strconv"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -33,10 +32,6 @@ func readItem(item jsonscan.Value) (i itemFields) {
 		i.environment.From("environment"), i.execution.From("execution"),
 	)
 	return i
-}
-
-func numberOf(n int) jsonscan.Value {
-	return jsonscan.Value{Kind: jsonscan.Number, Raw: strconv.Itoa(n)}
 }
 
 // item emits an item. Items of tools that the provider runs without args

@@ -18,10 +18,6 @@ import (
 //
 // https://platform.openai.com/docs/api-reference/realtime
 
-func (e *event) ofRealtime() bool {
-	return !e.numbered.Present() && (e.eventID.Present() || e.responseID.Present())
-}
-
 func (r frame) lane(e *event) string {
 	switch {
 	case e.responseID.Present():

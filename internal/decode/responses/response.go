@@ -2,6 +2,7 @@ package responses
 
 import (
 	"cmp"
+	"strconv"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -96,7 +97,8 @@ func (r frame) output(status string, b response, texts bool) (first *wire.Proble
 	}
 	i := 0
 	for e := b.output.Elements(); e.Next(); i++ {
-		first = cmp.Or(first, r.item(numberOf(i), e.Value, stage, b.output))
+		index := jsonscan.Value{Kind: jsonscan.Number, Raw: strconv.Itoa(i)}
+		first = cmp.Or(first, r.item(index, e.Value, stage, b.output))
 	}
 	reason := status
 	for _, details := range [...]jsonscan.Value{b.details, b.statusDetails} {

@@ -33,7 +33,11 @@ func (d *decoder) contentEvent(w *wire.Writer, e *event, kind chunks.Kind, what 
 			return wire.WrongType("delta", e.delta, "a string")
 		}
 		if s := w.Text(e.delta); s != "" {
-			w.Emit(chunks.Chunk{Kind: kind, Message: d.Message, Part: d.partNumber(id), Text: s})
+			part := d.openPart(id)
+			if part == 0 {
+				part = d.open(id)
+			}
+			w.Emit(chunks.Chunk{Kind: kind, Message: d.Message, Part: part, Text: s})
 		}
 	case "end":
 		if n := d.end(id); n > 0 {
@@ -48,13 +52,6 @@ func (d *decoder) open(id string) int {
 	d.Part++
 	d.Parts = append(wire.MakeRoom(d.Parts, maxParts), Part{ID: wire.Keep(id), Number: d.Part})
 	return d.Part
-}
-
-func (d *decoder) partNumber(id string) int {
-	if n := d.openPart(id); n > 0 {
-		return n
-	}
-	return d.open(id)
 }
 
 func (d *decoder) openPart(id string) int {

@@ -79,14 +79,10 @@ func (d *decoder) fragment(w *wire.Writer, e *event, id string) chunks.Chunk {
 	switch {
 	case e.executed.Kind == jsonscan.True:
 		c.CallKind, c.Provider = "server", true
-	case d.isPlain(id):
+	case d.Plain != "" && d.Plain == id[:min(len(id), wire.MaxID)]:
 		c.CallKind = "custom"
 	}
 	return c
-}
-
-func (d *decoder) isPlain(id string) bool {
-	return d.Plain != "" && d.Plain == id[:min(len(id), wire.MaxID)]
 }
 
 // call emits a whole call. Where the args came as text before, that text has

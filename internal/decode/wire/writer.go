@@ -208,6 +208,15 @@ func (w *Writer) FailureText(v jsonscan.Value) string {
 	return cmp.Or(w.Text(message), w.Text(kind), w.Text(code), v.Raw)
 }
 
+// StartRun emits the start of the run of a program. A run that is open has ended without a
+// result, because the program was killed.
+func (w *Writer) StartRun(open bool) {
+	if open {
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the program ended without a result"})
+	}
+	w.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
+}
+
 // FailRun emits a failure that ends a message and the run. A run begins where none
 // is open, so that an error before all content causes events too.
 func (w *Writer) FailRun(message, text string) {
