@@ -1,6 +1,7 @@
 package jsonscan
 
 import (
+	"encoding/json"
 	"math/bits"
 	"strings"
 )
@@ -81,9 +82,15 @@ func (c *Cursor) setKey(i int) (end int) {
 	if plain {
 		c.Key = c.RawKey[1 : len(c.RawKey)-1]
 	} else {
-		c.Key = unquote(c.RawKey[1 : len(c.RawKey)-1])
+		c.Key = unquoted(c.RawKey)
 	}
 	return end
+}
+
+// unquoted returns the text of a string. Half of a surrogate pair becomes U+FFFD.
+func unquoted(raw string) (text string) {
+	_ = json.Unmarshal([]byte(raw), &text)
+	return text
 }
 
 // Offset returns the offset of the current value in the object or array.

@@ -186,13 +186,6 @@ func (r *Reader) openPlain() {
 
 func standsAlone(data string) bool { return beginsField(data) != "" || beginsJSON(data) }
 
-func (r *Reader) takeCut() {
-	if r.Cut = r.state.Cut; r.Cut == nil {
-		r.uncut = Cut{}
-		r.Cut = &r.uncut
-	}
-}
-
 func (r *Reader) keepCut() {
 	switch {
 	case r.Cut.empty():

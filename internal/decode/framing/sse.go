@@ -51,10 +51,6 @@ func (m *SSE) fields(f *stored.Fields) {
 	f.Flag("e", &m.Err)
 }
 
-func (m *SSE) pending() bool {
-	return len(m.Line) > 0 || m.Has || m.Name != "" || m.Skip
-}
-
 func (m *SSE) status() jsonscan.Status {
 	return m.scan.Write(wire.Alias(m.Data[m.scan.Offset():]))
 }

@@ -147,19 +147,14 @@ type place struct {
 }
 
 func (d *decoder) message(w *wire.Writer, at place, v jsonscan.Value) *wire.Problem {
-	m := readMessage(v)
-	if m.kind == kindAI || m.kind == kindAIChunk {
+	switch m := readMessage(v); m.kind {
+	case kindAI, kindAIChunk:
 		d.unknownMembers(w, &m)
-	}
-	switch m.kind {
-	case kindAIChunk:
-		if !at.repeated {
+		if m.kind == kindAIChunk && !at.repeated {
 			d.delta(w, at.ns, &m)
-			return nil
+		} else {
+			d.wholeMessage(w, at, &m, true)
 		}
-		d.wholeMessage(w, at, &m, true)
-	case kindAI:
-		d.wholeMessage(w, at, &m, true)
 	case kindTool:
 		return d.resultMessage(w, at, &m)
 	case kindHuman:
