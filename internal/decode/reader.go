@@ -25,13 +25,6 @@ type Limits struct {
 
 const defaultEvent = 8 << 20
 
-func (l Limits) event() int {
-	if l.Event <= 0 {
-		return defaultEvent
-	}
-	return l.Event
-}
-
 // Reader reads inputs, one after another. The zero value needs a Reset. A Reader
 // holds scratch space and should be reused. It is not safe for concurrent use.
 type Reader struct {
@@ -82,7 +75,10 @@ func (r *Reader) End(s *State, limits Limits) {
 func (r *Reader) begin(s *State, limits Limits) {
 	r.state, r.named = s, false
 	r.frames.Input, r.frames.Formats = r.Input, (*known)(r)
-	r.frames.Begin(&s.State, limits.event())
+	if limits.Event <= 0 {
+		limits.Event = defaultEvent
+	}
+	r.frames.Begin(&s.State, limits.Event)
 	r.w.Reset()
 	r.problem, r.early = nil, nil
 	r.templates.Forget()
@@ -234,3 +230,13 @@ func framePlace(s *wire.SlotFinder, whole wire.Place, f wire.Frame) (wire.Place,
 	at := outer.Get("data")
 	return at, !f.Opened && f.JSON.Raw == at.Raw
 }
+
+// Problem describes a part of an input that was not used, and why. The rest of
+// the input was used.
+type Problem = wire.Problem
+
+// The codes of a Problem that callers distinguish.
+const (
+	BadJSON = wire.BadJSON
+	BadUTF8 = wire.BadUTF8
+)

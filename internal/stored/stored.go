@@ -364,21 +364,14 @@ func readNumber[T integer](f *Fields, v *T) {
 
 // Object writes or reads an object, which is left out where all its fields are.
 func Object[T any](f *Fields, name string, v *T, visit func(*T, *Fields)) {
-	if f.reading {
-		if f.next(name) {
-			objectValue(f, name, v, visit)
-			f.done(name)
-		}
-		return
-	}
 	before := len(f.b)
-	f.begin(object, name)
-	from := len(f.b)
-	if visit(v, f); len(f.b) == from {
-		f.b = f.b[:before]
-		return
+	if f.visits(name, false) {
+		objectValue(f, name, v, visit)
+		f.done(name)
 	}
-	f.b = append(f.b, 0)
+	if empty := before + len(name) + 2; !f.reading && len(f.b) == empty {
+		f.b = f.b[:before]
+	}
 }
 
 // Pointer writes or reads an object, which is left out where the pointer is nil.

@@ -139,31 +139,30 @@ func (d *decoder) seal(w *wire.Writer, i *item) {
 
 func (i *item) is(id string) bool { return id == i.id }
 
-func (i *item) blank() bool {
-	args := jsonscan.Value{}
+// input returns the member of an item that is the args of a tool of the CLI.
+func (i *item) input() member {
 	switch i.kind {
 	case "command_execution":
-		args = i.command
+		return member{`"command"`, i.command}
 	case "file_change":
-		args = i.changes
+		return member{`"changes"`, i.changes}
 	case "web_search":
-		args = i.query
-	default:
-		return false
+		return member{`"query"`, i.query}
 	}
-	elements := args.Elements()
-	return !args.Present() || args.Raw == `""` || args.IsArray() && !elements.Next()
+	return member{}
+}
+
+func (i *item) blank() bool {
+	m := i.input()
+	elements := m.value.Elements()
+	return m.rawKey != "" && (!m.value.Present() || m.value.Raw == `""` || m.value.IsArray() && !elements.Next())
 }
 
 func (d *decoder) args(w *wire.Writer, i *item) string {
-	switch i.kind {
-	case "command_execution":
-		return d.object(w, member{`"command"`, i.command})
-	case "file_change":
-		return d.object(w, member{`"changes"`, i.changes})
-	case "web_search":
-		return d.object(w, member{`"query"`, i.query})
-	case "collab_tool_call":
+	if m := i.input(); m.rawKey != "" {
+		return d.object(w, m)
+	}
+	if i.kind == "collab_tool_call" {
 		return d.object(w, member{`"prompt"`, i.prompt}, member{`"receiver_thread_ids"`, i.receivers})
 	}
 	if !i.arguments.Present() {

@@ -2,6 +2,7 @@ package framing
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"streamer/internal/decode/wire"
@@ -166,15 +167,8 @@ func (m *SSE) unclear() bool {
 	if line == "" || m.Has || m.Name != "" || m.Skip {
 		return false
 	}
-	if strings.HasPrefix(wire.BOM, line) || strings.TrimRight(line, " ") == "error:" {
-		return true
-	}
-	for _, field := range sseFields {
-		if strings.HasPrefix(field, line) {
-			return true
-		}
-	}
-	return false
+	return strings.HasPrefix(wire.BOM, line) || strings.TrimRight(line, " ") == "error:" ||
+		slices.ContainsFunc(sseFields[:], func(field string) bool { return strings.HasPrefix(field, line) })
 }
 
 // beforeData reports whether a line was cut between the name of a field and its data.

@@ -11,6 +11,9 @@
 package openai
 
 import (
+	"cmp"
+	"slices"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -151,3 +154,109 @@ func Mistral() wire.Format {
 		FindSlots: findSlots,
 	}
 }
+
+// choice emits the delta, or the whole message, of a choice and its end. Where
+// the provider failed, the finish reason ("error") does not complete the args.
+func (d *decoder) choice(w *wire.Writer, of wire.Choice, v jsonscan.Value, failed bool) {
+	var index, delta, message, finish, failure jsonscan.Value
+	w.ReadKnown("the choice", v,
+		index.From("index"), delta.From("delta"), message.From("message"), finish.From("finish_reason"), failure.From("error"),
+	)
+	of.Index = index.Int()
+	switch {
+	case delta.IsObject():
+		d.delta(w, of, delta)
+	case message.IsObject():
+		of.Whole, of.Varies = true, false
+		d.delta(w, of, message)
+	}
+	switch reason := w.Text(finish); {
+	case failed:
+	case failure.Present():
+		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Message != "", Text: w.FailureText(failure)})
+		d.Running = nil
+	case reason == "error", reason == "network_error", wire.Discards(reason):
+		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Message != "", Text: "the finish reason is " + reason})
+		d.Running = nil
+	case reason != "":
+		w.Emit(chunks.Chunk{
+			Kind: chunks.Finish, Message: of.Message, Choice: of.Index, IDVaries: of.Varies,
+			Reason: reason, Truncated: wire.Truncates(reason),
+		})
+		d.Running = nil
+	}
+}
+
+func (d *decoder) delta(w *wire.Writer, of wire.Choice, delta jsonscan.Value) {
+	var role, content, reasoning, thoughts, refusal, calls, legacy, executed jsonscan.Value
+	w.ReadKnown("the delta", delta,
+		role.From("role"), content.From("content"), reasoning.From("reasoning_content"), thoughts.From("reasoning"),
+		refusal.From("refusal"), calls.From("tool_calls"), legacy.From("function_call"), executed.From("executed_tools"),
+	)
+	if !reasoning.Present() || reasoning.Raw == `""` { // some servers send both, with the same text
+		reasoning = thoughts
+	}
+	if s := w.Text(role); s != "" {
+		// The wire does not show whether a role after the end of a message
+		// begins another message with the same id. Fresh stays unset.
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Message: of.Message, Choice: of.Index, IDVaries: of.Varies, Role: s})
+	}
+	w.Content(of, chunks.Reasoning, reasoning)
+	w.Content(of, chunks.Text, content)
+	w.Content(of, chunks.Text, refusal)
+	d.executedTools(w, of, executed)
+	if calls.IsObject() {
+		w.OpenAICall(of, calls)
+	}
+	for e := calls.Elements(); e.Next(); {
+		w.OpenAICall(of, e.Value)
+	}
+	// Some servers send both, for old and new clients.
+	if some := calls.Elements(); legacy.IsObject() && !calls.IsObject() && !some.Next() {
+		w.OpenAIFunction(of, legacy, "", "", "")
+	}
+}
+
+// executedTools emits the calls that Groq makes and runs in the course of an answer:
+//
+//	"executed_tools":[{"index":0,"type":"search","arguments":"{…}"}]
+//	→ "executed_tools":[{"index":0,"type":"search","arguments":"{…}","output":"…"}]
+//
+// An entry comes without its output first and with it later, or once with it. Calls
+// have no id, and mostly no name but their type.
+func (d *decoder) executedTools(w *wire.Writer, of wire.Choice, entries jsonscan.Value) {
+	for e := entries.Elements(); e.Next(); {
+		var index, kind, name, args, output, other jsonscan.Value
+		w.ReadKnown("executed_tools", e.Value,
+			index.From("index"), kind.From("type"), name.From("name"), args.From("arguments"), output.From("output"),
+			other.From("search_results"), other.From("code_results"), other.From("browser_results"),
+		)
+		c := chunks.Chunk{
+			Kind: chunks.Fragment, Message: of.Message, Choice: of.Index, IDVaries: of.Varies, Index: wire.RawIndex(index),
+			Name: cmp.Or(w.Text(name), w.Text(kind)), CallKind: "server", Provider: true, Final: true, Opens: true,
+		}
+		if c.Name != "" {
+			d.executed(w, c, args, output)
+		}
+	}
+}
+
+func (d *decoder) executed(w *wire.Writer, c chunks.Chunk, args, output jsonscan.Value) {
+	place := wire.Keep(cmp.Or(c.Index, c.Name))
+	if !slices.Contains(d.Running, place) {
+		d.Running = append(wire.MakeRoom(d.Running, maxRunning), place)
+		w.SetArgs(&c, args)
+		w.Emit(c)
+		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Choice: c.Choice, Index: c.Index})
+	}
+	if !output.Present() {
+		return
+	}
+	result := chunks.Chunk{Kind: chunks.Result, Index: c.Index, Name: c.Name, Status: "success"}
+	result.Content, result.Text = w.ContentOf(output)
+	w.Emit(result)
+	d.Running = slices.DeleteFunc(d.Running, func(running string) bool { return running == place })
+}
+
+// maxRunning is the maximum number of executed tools whose outputs are awaited.
+const maxRunning = 64

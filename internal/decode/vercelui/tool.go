@@ -21,9 +21,6 @@ func (d *decoder) tool(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem
 		return wire.WrongType("toolCallId", e.call, "a string")
 	}
 	id := w.Text(e.call)
-	if strings.HasPrefix(kind, "tool-input-") || kind == "tool-call" {
-		return d.toolInput(w, e, id, v)
-	}
 	switch kind {
 	case "tool-approval-request":
 		if e.automatic.Kind != jsonscan.True {
@@ -38,7 +35,7 @@ func (d *decoder) tool(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem
 		d.Waits = false
 		w.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "denied", Text: "The tool call was denied."})
 	default:
-		w.Unknown("event", kind, v)
+		return d.toolInput(w, e, id, v)
 	}
 	return nil
 }
