@@ -110,14 +110,12 @@ func describe(f wire.Frame) string {
 		b.WriteString("an array")
 	case !f.JSON.IsObject():
 		b.WriteString(f.JSON.Kind.String())
+	case f.JSON.IsEmpty():
+		b.WriteString("an object without keys")
 	default:
 		b.WriteString("an object with the keys")
-		n := 0
-		for m := f.JSON.Members(); m.Next() && n < describedKeys; n++ {
+		for m, n := f.JSON.Members(), 0; m.Next() && n < describedKeys; n++ {
 			fmt.Fprintf(&b, " %q", wire.Clip(m.Key))
-		}
-		if n == 0 {
-			return strings.TrimSuffix(b.String(), " with the keys") + " without keys"
 		}
 	}
 	return b.String()

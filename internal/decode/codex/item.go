@@ -169,10 +169,7 @@ func (d *decoder) args(w *wire.Writer, i *item) string {
 		w.UnknownMembers("the item", i.whole, "tool", "result", "error")
 		return "{}"
 	}
-	if i.arguments.IsNested() {
-		return w.Compact(i.arguments.Raw)
-	}
-	return i.arguments.Raw
+	return w.Compact(i.arguments.Raw)
 }
 
 type member struct {

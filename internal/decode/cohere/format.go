@@ -153,9 +153,7 @@ func (d *decoder) endMessage(w *wire.Writer, delta jsonscan.Value) {
 	delta.Read(finish.From("finish_reason"), usage.From("usage"), failure.From("error"))
 	message := d.Message
 	reason := w.Text(finish)
-	if usage.IsObject() {
-		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: message, Usage: usage.Raw})
-	}
+	w.EmitUsage(chunks.Chunk{Message: message}, usage)
 	switch {
 	case failure.Present():
 		w.FailRun(message, w.FailureText(failure))

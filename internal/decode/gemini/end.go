@@ -82,9 +82,8 @@ func readTokens(usage jsonscan.Value) (t tokens) {
 		prompt.From("promptTokenCount"), prompt.From("prompt_token_count"),
 		total.From("totalTokenCount"), total.From("total_token_count"),
 	)
-	t.counted, t.prompt = total.Present(), prompt.Int()
-	if !t.counted {
-		t.prompt = 0
+	if total.Present() {
+		t = tokens{prompt: prompt.Int(), counted: true}
 	}
 	return t
 }

@@ -187,9 +187,7 @@ func (d *interactionsDecoder) end(w *wire.Writer, named string, e *interactionEv
 	if s := w.Text(id); s != "" {
 		d.Message = wire.Keep(s)
 	}
-	if usage.IsObject() {
-		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: d.Message, Usage: usage.Raw})
-	}
+	w.EmitUsage(chunks.Chunk{Message: d.Message}, usage)
 	if named == "" {
 		named = w.Text(status)
 	}

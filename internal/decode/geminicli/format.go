@@ -111,10 +111,16 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		*d = decoder{Run: true}
 	case "message":
 		return d.message(w, &e)
-	case "tool_use":
-		return d.call(w, &e, f.JSON)
-	case "tool_result":
-		return d.result(w, &e)
+	case "tool_use", "tool_result":
+		id := w.Text(e.tool)
+		if !e.tool.IsString() || id == "" {
+			return wire.WrongType("tool_id", e.tool, "a string that is not empty")
+		}
+		if e.kind.Str == "tool_use" {
+			d.call(w, id, &e, f.JSON)
+		} else {
+			d.result(w, id, &e)
+		}
 	case "result":
 		d.end(w, &e)
 	case "error":
@@ -149,11 +155,7 @@ func (d *decoder) begin(w *wire.Writer) {
 }
 
 // call emits a call, which is complete. v is the JSON of its event.
-func (d *decoder) call(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
-	id := w.Text(e.tool)
-	if !e.tool.IsString() || id == "" {
-		return wire.WrongType("tool_id", e.tool, "a string that is not empty")
-	}
+func (d *decoder) call(w *wire.Writer, id string, e *event, v jsonscan.Value) {
 	d.begin(w)
 	if d.Written {
 		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: d.Part})
@@ -167,15 +169,10 @@ func (d *decoder) call(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem
 	}
 	w.Emit(c)
 	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: id})
-	return nil
 }
 
 // result emits a result. A failed one has its text in output, in the error, or in both.
-func (d *decoder) result(w *wire.Writer, e *event) *wire.Problem {
-	id := w.Text(e.tool)
-	if !e.tool.IsString() || id == "" {
-		return wire.WrongType("tool_id", e.tool, "a string that is not empty")
-	}
+func (d *decoder) result(w *wire.Writer, id string, e *event) {
 	c := chunks.Chunk{Kind: chunks.Result, ID: id}
 	if e.status.Str == "error" {
 		c.Status = "error"
@@ -190,7 +187,6 @@ func (d *decoder) result(w *wire.Writer, e *event) *wire.Problem {
 	}
 	d.Answered = d.Open
 	w.Emit(c)
-	return nil
 }
 
 // end ends the run. The stats are the sum over all messages and belong to none.

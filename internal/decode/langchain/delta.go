@@ -57,12 +57,7 @@ func (d *decoder) finish(w *wire.Writer, of chunks.Chunk, end messageEnd, usage 
 			Reason: end.reason, Truncated: end.truncated, Wait: end.wait, Repeated: of.Repeated,
 		})
 	}
-	if usage.IsObject() {
-		w.Emit(chunks.Chunk{
-			Kind: chunks.Usage, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice,
-			Usage: usage.Raw, Repeated: of.Repeated,
-		})
-	}
+	w.EmitUsage(chunks.Chunk{Namespace: of.Namespace, Message: of.Message, Choice: of.Choice, Repeated: of.Repeated}, usage)
 	if discarded {
 		w.Emit(chunks.Chunk{Kind: chunks.Failure, Namespace: of.Namespace, Message: of.Message, Text: w.Join("the finish reason is ", end.reason)})
 	}

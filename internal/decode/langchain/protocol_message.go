@@ -45,9 +45,8 @@ func (d *decoder) protocolMessage(w *wire.Writer, ns string, data jsonscan.Value
 			d.protocolFinish(w, of, e)
 		}
 	case "usage":
-		if at >= 0 && !open.Silent && e.usage.IsObject() {
-			of.Kind, of.Usage = chunks.Usage, e.usage.Raw
-			w.Emit(of)
+		if at >= 0 && !open.Silent {
+			w.EmitUsage(of, e.usage)
 		}
 	case "error":
 		d.Streams.drop(at)
@@ -304,11 +303,7 @@ func (d *decoder) protocolFinish(w *wire.Writer, of chunks.Chunk, e protocolData
 	c := of
 	c.Kind, c.Reason, c.Truncated = chunks.Finish, reason, truncates(reason)
 	w.Emit(c)
-	if e.usage.IsObject() {
-		c = of
-		c.Kind, c.Usage = chunks.Usage, e.usage.Raw
-		w.Emit(c)
-	}
+	w.EmitUsage(of, e.usage)
 	of.Kind = chunks.Ended
 	w.Emit(of)
 }

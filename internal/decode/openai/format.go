@@ -113,9 +113,7 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Message != "", Text: w.FailureText(failure)})
 		d.Running = nil
 	}
-	if usage.IsObject() {
-		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
-	}
+	w.EmitUsage(chunks.Chunk{Message: of.Message}, usage)
 	return nil
 }
 

@@ -100,16 +100,9 @@ func (r frame) output(status string, b response, texts bool) (first *wire.Proble
 		index := jsonscan.Value{Kind: jsonscan.Number, Raw: strconv.Itoa(i)}
 		first = cmp.Or(first, r.item(index, e.Value, stage, b.output))
 	}
-	reason := status
-	for _, details := range [...]jsonscan.Value{b.details, b.statusDetails} {
-		if s := r.Text(details.Member("reason")); s != "" {
-			reason = s
-		}
-	}
+	reason := cmp.Or(r.Text(b.statusDetails.Member("reason")), r.Text(b.details.Member("reason")), status)
 	r.Emit(chunks.Chunk{Kind: chunks.Finish, Message: r.d.Message, Reason: reason, Truncated: status == "incomplete"})
-	if b.usage.IsObject() {
-		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: r.d.Message, Usage: b.usage.Raw})
-	}
+	r.EmitUsage(chunks.Chunk{Message: r.d.Message}, b.usage)
 	r.Emit(chunks.Chunk{Kind: chunks.Ended, Message: r.d.Message})
 	r.d.Open, r.d.Calls = false, nil
 	return first

@@ -55,6 +55,13 @@ func (w *Writer) EmitCall(c chunks.Chunk) {
 	}
 }
 
+// EmitUsage appends the usage of a message, unless it is no object.
+func (w *Writer) EmitUsage(of chunks.Chunk, usage jsonscan.Value) {
+	if of.Kind, of.Usage = chunks.Usage, usage.Raw; usage.IsObject() {
+		w.Emit(of)
+	}
+}
+
 // EndBlock appends the end of a content block. A block of an unknown kind may be a call:
 // a Seal without such a call has no effect.
 func (w *Writer) EndBlock(message string, kind BlockKind, index jsonscan.Value) {
