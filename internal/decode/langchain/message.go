@@ -171,7 +171,9 @@ func (d *decoder) readEnd(w *wire.Writer, m *fields) (end messageEnd) {
 		status.From("status"), choice.From("completion"), // the number of the choice, in JavaScript
 	)
 	m.extra.Read(stop.From("stop_reason"), end.thoughts.From("reasoning_content"))
-	end.choice = choice.Int()
+	if choice.Present() {
+		end.choice = choice.Int()
+	}
 	for _, v := range [...]jsonscan.Value{reason, stop} {
 		if end.reason == "" && v.IsString() {
 			end.reason = w.Text(v)
