@@ -182,7 +182,6 @@ func (a *Assembler[S]) checkOpen(f *Chunk, id, name string, lim Limits) error {
 	return nil
 }
 
-// building reports whether args of a call are to come.
 func (a *Assembler[S]) building() bool {
 	for i := range a.Calls {
 		if a.Calls[i].growing() {
@@ -310,7 +309,6 @@ func (a *Assembler[S]) unlessOther(i int, f *Chunk, id, name string) int {
 	return i
 }
 
-// beginsValue reports whether args begin with a JSON object, array or string.
 func beginsValue(args string) bool {
 	s := strings.TrimLeft(args, " \t\r\n")
 	return s != "" && (s[0] == '{' || s[0] == '[' || s[0] == '"')

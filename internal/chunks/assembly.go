@@ -141,7 +141,6 @@ func (a *Assembly) add(f *Chunk, id, name string, lim Limits) error {
 	return nil
 }
 
-// overflows reports whether the args would exceed the limit with a fragment.
 func (a *Assembly) overflows(f *Chunk, lim Limits) bool {
 	if f.Whole || f.Object || a.resends(f.Args) {
 		return len(f.Args) > lim.ArgsBytes
@@ -149,7 +148,6 @@ func (a *Assembly) overflows(f *Chunk, lim Limits) bool {
 	return len(a.Text)+len(f.Args) > lim.ArgsBytes
 }
 
-// addsNothing reports whether a fragment for a sealed call has no new bytes.
 func (a *Assembly) addsNothing(f *Chunk) bool {
 	return f.Whole || f.Object || f.Args == string(a.Text) || strings.TrimSpace(f.Args) == ""
 }

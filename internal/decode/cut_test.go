@@ -36,13 +36,13 @@ func TestCutsOfLinesDoNotMatter(t *testing.T) {
 			for i, line := range lines {
 				line = fmt.Sprintf(frame, line)
 				next := fmt.Sprintf(frame, lines[(i+1)%len(lines)])
-				after := before.Clone()
+				after := *reloaded(t, &before)
 				want := problemFree(transcript(new(Reader), &after, []byte(line), ""))
 				if i%stride > 0 {
 					before = after
 					continue
 				}
-				whole := after.Clone()
+				whole := *reloaded(t, &after)
 				want += problemFree(transcript(new(Reader), &whole, []byte(next), ""))
 				step := 1 + len(line)/cuts
 				for cut := 1 + i%step; cut < len(line); cut += step {
@@ -58,15 +58,12 @@ func TestCutsOfLinesDoNotMatter(t *testing.T) {
 }
 
 // readFrom reads inputs one after another with a copy of a State, which is stored and
-// loaded between them.
+// loaded before each.
 func readFrom(t *testing.T, s State, inputs ...string) string {
 	t.Helper()
-	s = s.Clone()
 	var b strings.Builder
-	for i, input := range inputs {
-		if i > 0 {
-			s = *reloaded(t, &s)
-		}
+	for _, input := range inputs {
+		s = *reloaded(t, &s)
 		b.WriteString(transcript(new(Reader), &s, []byte(input), ""))
 	}
 	return problemFree(b.String())

@@ -36,10 +36,8 @@ func (r *Reader) hold(p *framing.Event, problem *wire.Problem) bool {
 // prose reports whether a text has several words and does not begin like JSON.
 func prose(text string) bool {
 	return strings.Contains(text, " ") && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, `"`) &&
-		(text[0] != '[' || isLetter(text[1]))
+		(text[0] != '[' || 'a' <= text[1]|0x20 && text[1]|0x20 <= 'z')
 }
-
-func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // release ends the wait for the format. Problems that were held are reported, unless
 // the stream is that of a terminal program.

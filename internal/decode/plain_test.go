@@ -52,7 +52,7 @@ func TestEarlyPlainText(t *testing.T) {
 		if got := transcript(&r, &s, []byte("Loaded cached credentials.\n"), ""); got != "" || !s.Pending() {
 			t.Errorf("got %q at once, cut %v; want nothing, true", got, s.Pending())
 		}
-		clone := s.Clone()
+		clone := *reloaded(t, &s)
 		if got := transcript(&r, &clone, []byte(test.then), test.format); !strings.HasPrefix(got, test.want) || clone.Pending() != (test.then == "") {
 			t.Errorf("then %s: got %q, cut %v, want %q", test.then, got, clone.Pending(), test.want)
 		}

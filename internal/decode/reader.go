@@ -25,13 +25,6 @@ type Limits struct {
 
 const defaultEvent = 8 << 20
 
-func (l Limits) event() int {
-	if l.Event <= 0 {
-		return defaultEvent
-	}
-	return l.Event
-}
-
 // Reader reads inputs, one after another. The zero value needs a Reset. A Reader
 // holds scratch space and should be reused. It is not safe for concurrent use.
 type Reader struct {
@@ -82,7 +75,10 @@ func (r *Reader) End(s *State, limits Limits) {
 func (r *Reader) begin(s *State, limits Limits) {
 	r.state, r.named = s, false
 	r.frames.Input, r.frames.Formats = r.Input, (*known)(r)
-	r.frames.Begin(&s.State, limits.event())
+	if limits.Event <= 0 {
+		limits.Event = defaultEvent
+	}
+	r.frames.Begin(&s.State, limits.Event)
 	r.w.Reset()
 	r.problem, r.early = nil, nil
 	r.templates.Forget()
@@ -143,7 +139,8 @@ func (r *Reader) read(p *framing.Event) {
 		r.w.FailRun("", p.Failure)
 		return
 	}
-	if p.Fits || mayFit(p) && r.templates.Find(r.state.Format, p.Name, p.Text) {
+	compared := p.Valid || p.Rest || p.Problem != nil // to the templates, or not worth it
+	if p.Fits || !compared && r.templates.Find(r.state.Format, p.Name, p.Text) {
 		if r.fill(r.templates.Found()) {
 			return
 		}
@@ -170,9 +167,6 @@ func (r *Reader) read(p *framing.Event) {
 		r.problem = problem
 	}
 }
-
-// mayFit reports whether an event may fit a template and was not compared to them.
-func mayFit(p *framing.Event) bool { return !p.Valid && !p.Rest && p.Problem == nil }
 
 func (r *Reader) decode(p *framing.Event, f wire.Frame) *wire.Problem {
 	if f.Name == "" && f.JSON.IsEmpty() {
@@ -204,11 +198,7 @@ func (r *Reader) fill(format *wire.Format) bool {
 		r.templates.Forget()
 		return false
 	}
-	d := r.state.current()
-	if d == nil {
-		d = r.state.decoder(format)
-	}
-	r.fits, r.filled = true, r.templates.Fill(&r.w, d)
+	r.fits, r.filled = true, r.templates.Fill(&r.w, r.state.decoder(format))
 	return r.filled
 }
 
@@ -240,3 +230,13 @@ func framePlace(s *wire.SlotFinder, whole wire.Place, f wire.Frame) (wire.Place,
 	at := outer.Get("data")
 	return at, !f.Opened && f.JSON.Raw == at.Raw
 }
+
+// Problem describes a part of an input that was not used, and why. The rest of
+// the input was used.
+type Problem = wire.Problem
+
+// The codes of a Problem that callers distinguish.
+const (
+	BadJSON = wire.BadJSON
+	BadUTF8 = wire.BadUTF8
+)

@@ -63,11 +63,7 @@ func foreign(f wire.Frame, named *wire.Format, sure []*wire.Format) *wire.Proble
 	if len(sure) == 0 {
 		return &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("the event is not of the format %s, which is named for it: it is %s", named.Name, describe(f))}
 	}
-	names := make([]string, len(sure))
-	for i, fm := range sure {
-		names[i] = fm.Name
-	}
-	return &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("the event is of the format %s, not of %s, which is named for it", strings.Join(names, " or "), named.Name)}
+	return &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("the event is of the format %s, not of %s, which is named for it", joinNames(sure, " or "), named.Name)}
 }
 
 // keepsAlive reports whether a frame only keeps the connection alive. Servers and
@@ -83,25 +79,22 @@ func keepsAlive(f wire.Frame) bool {
 }
 
 func unrecognised(f wire.Frame, known *wire.Format, candidates []*wire.Format) string {
-	var b strings.Builder
 	if len(candidates) > 0 {
-		b.WriteString("the event could be of several formats (")
-		for i, c := range candidates {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(c.Name)
-		}
-		b.WriteString("); name one in the header Streamer-Format")
-		return b.String()
+		return fmt.Sprintf("the event could be of several formats (%s); name one in the header Streamer-Format", joinNames(candidates, ", "))
 	}
+	unlike := "of no known format"
 	if known != nil {
-		fmt.Fprintf(&b, "the event is neither of the format %s so far nor of another", known.Name)
-	} else {
-		b.WriteString("the event is of no known format")
+		unlike = fmt.Sprintf("neither of the format %s so far nor of another", known.Name)
 	}
-	fmt.Fprintf(&b, ": it is %s; the formats are %s", describe(f), strings.Join(Names(), ", "))
-	return b.String()
+	return fmt.Sprintf("the event is %s: it is %s; the formats are %s", unlike, describe(f), strings.Join(Names(), ", "))
+}
+
+func joinNames(list []*wire.Format, separator string) string {
+	names := make([]string, len(list))
+	for i, f := range list {
+		names[i] = f.Name
+	}
+	return strings.Join(names, separator)
 }
 
 // describedKeys is the maximum number of keys in a description.
@@ -117,14 +110,12 @@ func describe(f wire.Frame) string {
 		b.WriteString("an array")
 	case !f.JSON.IsObject():
 		b.WriteString(f.JSON.Kind.String())
+	case f.JSON.IsEmpty():
+		b.WriteString("an object without keys")
 	default:
 		b.WriteString("an object with the keys")
-		n := 0
-		for m := f.JSON.Members(); m.Next() && n < describedKeys; n++ {
+		for m, n := f.JSON.Members(), 0; m.Next() && n < describedKeys; n++ {
 			fmt.Fprintf(&b, " %q", wire.Clip(m.Key))
-		}
-		if n == 0 {
-			return strings.TrimSuffix(b.String(), " with the keys") + " without keys"
 		}
 	}
 	return b.String()

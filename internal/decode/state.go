@@ -2,7 +2,6 @@ package decode
 
 import (
 	"fmt"
-	"slices"
 
 	"streamer/internal/decode/framing"
 	"streamer/internal/decode/wire"
@@ -10,8 +9,7 @@ import (
 )
 
 // State is what decoding a session keeps between inputs. The zero value is
-// ready to use. It is stored with the session. Before a copy of a State
-// and the State itself are used independently, one of them must be cloned.
+// ready to use. It is stored with the session. A copy shares memory with it.
 type State struct {
 	Format string // the name of the recognised or named format
 	framing.State
@@ -44,42 +42,18 @@ func (s *State) Fields(f *stored.Fields) {
 
 // fields visits the format first: it tells what the Decoder is.
 func (d *FormatDecoder) fields(f *stored.Fields) {
-	if d.Decoder == nil {
-		d.load(f)
-	} else if !f.Reading() {
+	if d.Decoder == nil || !f.Reading() {
 		f.Text("f", &d.Format)
 	}
-	stored.Object(f, "s", &d.Decoder, func(d *wire.Decoder, f *stored.Fields) { (*d).Fields(f) })
-}
-
-func (d *FormatDecoder) load(f *stored.Fields) {
-	f.Text("f", &d.Format)
-	if format := find(d.Format); format != nil {
-		d.Decoder = format.New()
-	} else {
-		f.Fail(fmt.Errorf("decode: the state is of an unknown format %q", d.Format))
-	}
-}
-
-// Clone returns a copy that shares nothing that either may change.
-func (s State) Clone() State {
-	s.State = s.State.Clone()
-	s.Decoders = slices.Clone(s.Decoders)
-	for i := range s.Decoders {
-		s.Decoders[i].Decoder = s.Decoders[i].Decoder.Clone()
-	}
-	return s
-}
-
-// current returns the Decoder of the current format, or nil if it has not been
-// used or is shared with another format.
-func (s *State) current() wire.Decoder {
-	for i := range s.Decoders {
-		if d := &s.Decoders[i]; d.Format == s.Format {
-			return d.Decoder
+	if d.Decoder == nil {
+		format := find(d.Format)
+		if format == nil {
+			f.Fail(fmt.Errorf("decode: the state is of an unknown format %q", d.Format))
+			return
 		}
+		d.Decoder = format.New()
 	}
-	return nil
+	stored.Object(f, "s", &d.Decoder, func(d *wire.Decoder, f *stored.Fields) { (*d).Fields(f) })
 }
 
 // decoder returns the Decoder of a format, and makes it at the first use.

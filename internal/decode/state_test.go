@@ -71,31 +71,6 @@ func roundTrip(t *testing.T, file string, sizes map[string]int) {
 	}
 }
 
-// TestStateClone checks that reading on with a copy leaves the State that was
-// copied as it is.
-func TestStateClone(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "*", "*.jsonl"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no streams in testdata: %v", err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var state State
-		for line := range bytes.Lines(data) {
-			before := form(&state)
-			next := state.Clone()
-			transcript(new(Reader), &next, bytes.TrimSpace(line), "")
-			if after := form(&state); before != after {
-				t.Fatalf("%s: input %s\nchanges the state %q\nto %q", file, line, before, after)
-			}
-			state = next
-		}
-	}
-}
-
 // TestStateUnknown checks that a state which this version cannot load is an
 // error that names the format.
 func TestStateUnknown(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"streamer/internal/stored"
 )
 
 // slotTexts returns the values in the slot of the text: valid ones, and some
@@ -55,7 +57,10 @@ func (b *readers) read(input, format string) (differ string, filled bool) {
 
 // fits reports whether the first event of an input is filled from a template.
 func (b *readers) fits(input string) bool {
-	state := b.state.Clone()
+	var state State
+	if stored.Load([]byte(form(&b.state)), &state, (*State).Fields) != nil {
+		return false
+	}
 	b.quick.Reset(&state, []byte(input), "", Limits{})
 	return b.quick.Next() && b.quick.filled
 }

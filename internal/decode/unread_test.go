@@ -81,7 +81,10 @@ func decoded(format *wire.Format, d wire.Decoder, event string) string {
 		return problem.Text
 	}
 	var w wire.Writer
-	after := d.Clone()
+	after, err := format.Copy(d)
+	if err != nil {
+		return err.Error()
+	}
 	problem = after.Decode(&w, frame)
 	state := stored.Append(nil, &after, func(d *wire.Decoder, f *stored.Fields) { (*d).Fields(f) })
 	return fmt.Sprintf("claim %d, chunks %+v, problem %+v, state %q", format.Claims(frame), w.Chunks(), problem, state)
@@ -117,7 +120,11 @@ func slotsOf(format *wire.Format, d wire.Decoder, event string) []wire.FoundSlot
 		return nil
 	}
 	var w wire.Writer
-	if d.Clone().Decode(&w, frame); template.Main(w.Since(0)) < 0 {
+	d, err := format.Copy(d)
+	if err != nil {
+		return nil
+	}
+	if d.Decode(&w, frame); template.Main(w.Since(0)) < 0 {
 		return nil
 	}
 	finder := new(wire.SlotFinder)
@@ -227,5 +234,3 @@ func (d *peekingDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	}
 	return problem
 }
-
-func (d *peekingDecoder) Clone() wire.Decoder { return &peekingDecoder{d.Decoder.Clone(), d.read} }

@@ -1,6 +1,7 @@
 package jsonscan
 
 import (
+	"encoding/json"
 	"math/bits"
 	"strings"
 )
@@ -81,9 +82,15 @@ func (c *Cursor) setKey(i int) (end int) {
 	if plain {
 		c.Key = c.RawKey[1 : len(c.RawKey)-1]
 	} else {
-		c.Key = unquote(c.RawKey[1 : len(c.RawKey)-1])
+		c.Key = unquoted(c.RawKey)
 	}
 	return end
+}
+
+// unquoted returns the text of a string. Half of a surrogate pair becomes U+FFFD.
+func unquoted(raw string) (text string) {
+	_ = json.Unmarshal([]byte(raw), &text)
+	return text
 }
 
 // Offset returns the offset of the current value in the object or array.
@@ -108,7 +115,6 @@ func (c *Cursor) separator(i int) int {
 	return i
 }
 
-// nestEnd returns the offset after the object or array that begins at i.
 func nestEnd(s string, i int) int {
 	depth := 0
 	for i < len(s) {
@@ -253,4 +259,41 @@ func AppendCompact(dst []byte, raw string) (_ []byte, changed bool) {
 		dst = append(dst, raw[kept:]...)
 	}
 	return dst, changed
+}
+
+// Field is a member that is read: the value of Key is assigned to To.
+type Field struct {
+	Key string
+	To  *Value
+}
+
+// From returns the Field that assigns the member with a key to v.
+func (v *Value) From(key string) Field { return Field{key, v} }
+
+// Read assigns members of an object to variables, the last one where a key repeats:
+//
+//	v.Read(id.From("id"), name.From("name"))
+func (v Value) Read(fields ...Field) {
+	at := 0
+	for m := v.Members(); m.Next(); {
+		at, _ = Assign(fields, at, m.Key, &m.Value)
+	}
+}
+
+// Assign assigns a member to the field with its key and reports whether there is one. The
+// search begins at a position, and Assign returns the one for the next member: members
+// mostly come in the order of the fields.
+func Assign(fields []Field, at int, key string, v *Value) (next int, found bool) {
+	for range fields {
+		if at >= len(fields) {
+			at = 0
+		}
+		f := &fields[at]
+		at++
+		if f.Key == key {
+			*f.To = *v
+			return at, true
+		}
+	}
+	return at, false
 }

@@ -1,3 +1,9 @@
+// Package jsonscan reads JSON text.
+//
+// A Scanner checks a text that arrives in pieces and reports after each piece
+// whether it is complete. A Cursor visits the members of an object or the
+// elements of an array inside a text that is known to be valid, in place and
+// without allocating. All functions are linear in their input.
 package jsonscan
 
 import (
@@ -20,16 +26,6 @@ const (
 	Done               // one complete value, then only white space
 	Bad                // no JSON text begins like this
 )
-
-// String returns the status as a word in lower case.
-func (s Status) String() string {
-	if int(s) < len(statusWords) {
-		return statusWords[s]
-	}
-	return "unknown"
-}
-
-var statusWords = [...]string{More: "more", May: "may", Done: "done", Bad: "bad"}
 
 // Scanner scans a JSON text (RFC 8259, strict, in valid UTF-8) that arrives in
 // pieces. After each piece it reports whether the text is complete. The cost
@@ -79,7 +75,7 @@ func (s *Scanner) Write(text string) Status {
 				break
 			}
 		}
-		next := steps[st&63][classes[text[i]]&63]
+		next := steps[st&63][text[i]]
 		if next >= firstAction {
 			next = s.act(next, s.off+i)
 		}
@@ -94,7 +90,6 @@ func (s *Scanner) Write(text string) Status {
 	return s.Status()
 }
 
-// begin records the first byte that is not white space.
 func (s *Scanner) begin(text string) {
 	if rest := strings.TrimLeft(text, " \t\r\n"); rest != "" {
 		s.first = rest[0]
@@ -221,9 +216,6 @@ func (s *Scanner) DoneAt() int {
 // 0 if there is none yet. It also returns 0 for a text that begins with a NUL
 // byte, which is Bad.
 func (s *Scanner) First() byte { return s.first }
-
-// Depth returns the number of arrays and objects that are open.
-func (s *Scanner) Depth() int { return int(s.depth) }
 
 // skipPlain returns the offset of the first byte from i on that may not be an
 // ordinary part of a string: a quote, a backslash, a control byte, an invalid

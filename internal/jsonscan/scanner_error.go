@@ -1,6 +1,9 @@
 package jsonscan
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+)
 
 // SyntaxError describes why a text is not JSON.
 type SyntaxError struct {
@@ -37,21 +40,48 @@ func (s *Scanner) fault() string {
 	b, in := s.wrong.byte, s.wrong.state
 	opens := b == '{' || b == '['
 	switch {
-	case opens && s.depth == MaxDepth && steps[in][classes[b]] != nowhere:
+	case opens && s.depth == MaxDepth && steps[in][b] != nowhere:
 		return "arrays and objects are nested deeper than " + strconv.Itoa(MaxDepth)
 	case in >= inString && in < afterMinus && b >= 0x80, in >= rune1 && in < afterMinus:
 		return "a byte that is no valid UTF-8 (" + show(b) + ")"
 	case in == inString:
 		return "a control character that is not escaped in a string (" + show(b) + ")"
-	case s.depth == 0 && in >= inZero && in <= inExponent && wants[in] == "":
+	case s.depth == 0 && (in == inZero || in == inDigits || in == inFraction || in == inExponent):
 		return show(b) + " behind a top-level number"
 	}
 	return show(b) + " where " + s.wanted(in) + " is expected"
 }
 
+// wanted describes the bytes that a state allows. A value that is over allows a comma or
+// the end of the array or object.
 func (s *Scanner) wanted(in state) string {
-	if want := wants[in]; want != "" {
-		return want
+	switch in {
+	case atStart, wantValue:
+		return "a JSON value"
+	case wantFirstItem:
+		return "a JSON value or ]"
+	case wantFirstKey:
+		return "a key in double quotes or }"
+	case wantKey:
+		return "a key in double quotes"
+	case wantColon:
+		return "a colon"
+	case afterAll:
+		return "nothing more"
+	case inEscape:
+		return "the rest of an escape"
+	case hex4, hex3, hex2, hex1:
+		return "a hex digit"
+	case afterE:
+		return "a digit or a sign"
+	case afterMinus, afterPoint, afterESign:
+		return "a digit"
+	case inT, inTr, inTru:
+		return "the rest of true"
+	case inF, inFa, inFal, inFals:
+		return "the rest of false"
+	case inN, inNu, inNul:
+		return "the rest of null"
 	}
 	if s.open&1 == 1 {
 		return "a comma or }"
@@ -59,41 +89,43 @@ func (s *Scanner) wanted(in state) string {
 	return "a comma or ]"
 }
 
-// wants describes the bytes that each state allows. A state without an entry
-// allows a comma or the end of the array or object. It is never changed.
-var wants = [states]string{
-	atStart:       "a JSON value",
-	wantValue:     "a JSON value",
-	wantFirstItem: "a JSON value or ]",
-	wantFirstKey:  "a key in double quotes or }",
-	wantKey:       "a key in double quotes",
-	wantColon:     "a colon",
-	afterAll:      "nothing more",
-	inEscape:      "the rest of an escape",
-	hex4:          "a hex digit",
-	hex3:          "a hex digit",
-	hex2:          "a hex digit",
-	hex1:          "a hex digit",
-	afterMinus:    "a digit",
-	afterPoint:    "a digit",
-	afterE:        "a digit or a sign",
-	afterESign:    "a digit",
-	inT:           "the rest of true",
-	inTr:          "the rest of true",
-	inTru:         "the rest of true",
-	inF:           "the rest of false",
-	inFa:          "the rest of false",
-	inFal:         "the rest of false",
-	inFals:        "the rest of false",
-	inN:           "the rest of null",
-	inNu:          "the rest of null",
-	inNul:         "the rest of null",
-}
-
 func show(b byte) string {
 	if b < 0x20 || b >= 0x7F {
-		const digits = "0123456789ABCDEF"
-		return "byte 0x" + string([]byte{digits[b>>4], digits[b&15]})
+		return fmt.Sprintf("byte 0x%02X", b)
 	}
 	return strconv.QuoteRune(rune(b))
+}
+
+// endings holds, for each state within a value, the next part of the shortest end of
+// the text. It is immutable. An empty one closes the innermost array or object.
+var endings = [states]string{
+	atStart: "null", wantValue: "null", wantFirstItem: "]", wantFirstKey: "}",
+	wantKey: `"":null`, wantColon: ":null",
+	inString: `"`, inEscape: `\`, hex4: "0", hex3: "0", hex2: "0", hex1: "0",
+	rune1: "\x80", rune2: "\x80", rune3: "\x80",
+	afterE0: "\xA0", afterED: "\x80", afterF0: "\x90", afterF4: "\x80",
+	afterMinus: "0", afterPoint: "0", afterE: "0", afterESign: "0",
+	inT: "rue", inTr: "ue", inTru: "e",
+	inF: "alse", inFa: "lse", inFal: "se", inFals: "e", //nolint:misspell // the rest of false
+	inN: "ull", inNu: "ll", inNul: "l",
+}
+
+// AppendEnd appends a text after which the text so far is one complete value. It
+// appends nothing to a text that is complete or Bad. The Scanner does not consume
+// the text that is appended.
+func (s *Scanner) AppendEnd(dst []byte) []byte {
+	rest := *s
+	for rest.Status() == More {
+		part := endings[rest.state]
+		switch {
+		case part != "":
+		case rest.open&1 == 1:
+			part = "}"
+		default:
+			part = "]"
+		}
+		dst = append(dst, part...)
+		rest.Write(part)
+	}
+	return dst
 }

@@ -21,7 +21,7 @@ type seen struct {
 }
 
 func observe(s *Scanner) seen {
-	return seen{s.Status(), s.Offset(), s.DoneAt(), s.Depth(), s.First(), s.Complete(), errText(s)}
+	return seen{s.Status(), s.Offset(), s.DoneAt(), int(s.depth), s.First(), s.Complete(), errText(s)}
 }
 
 func errText(s *Scanner) string {
@@ -321,4 +321,9 @@ func benchmarkScanner(b *testing.B, text string) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(text)), "ns/byte")
 		})
 	}
+}
+
+// String returns the status as a word in lower case.
+func (s Status) String() string {
+	return [...]string{More: "more", May: "may", Done: "done", Bad: "bad"}[s]
 }

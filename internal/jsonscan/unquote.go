@@ -2,6 +2,7 @@ package jsonscan
 
 import (
 	"math/bits"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -47,25 +48,6 @@ func AppendUnquoted(dst []byte, inside string) []byte {
 	return dst
 }
 
-// unquote returns the text of the inside of a valid string. A surrogate without its
-// partner becomes U+FFFD.
-func unquote(inside string) string {
-	text := string(AppendUnquoted(nil, inside))
-	if utf8.ValidString(text) {
-		return text
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); {
-		c, n := utf8.DecodeRuneInString(text[i:])
-		if c == utf8.RuneError && n == 1 {
-			n = 3 // of WTF-8
-		}
-		b.WriteRune(c)
-		i += n
-	}
-	return b.String()
-}
-
 // codePoint returns the character of the \uXXXX, or of the pair of them, that s
 // begins with, and the number of bytes read.
 func codePoint(s string) (rune, int) {
@@ -81,26 +63,12 @@ func codePoint(s string) (rune, int) {
 	return hi, 6
 }
 
-// hexEscape returns the value of the \uXXXX that s begins with.
 func hexEscape(s string) (rune, bool) {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return 0, false
 	}
-	var c rune
-	for _, d := range []byte(s[2:6]) {
-		switch {
-		case d >= '0' && d <= '9':
-			d -= '0'
-		case d >= 'a' && d <= 'f':
-			d -= 'a' - 10
-		case d >= 'A' && d <= 'F':
-			d -= 'A' - 10
-		default:
-			return 0, false
-		}
-		c = c<<4 | rune(d)
-	}
-	return c, true
+	c, err := strconv.ParseUint(s[2:6], 16, 16)
+	return rune(c), err == nil
 }
 
 // InsideEnd returns the offset of the quote that ends the string whose inside

@@ -43,7 +43,6 @@ const Version = 1
 // ErrVersion is returned for a form that this program does not know.
 var ErrVersion = errors.New("an unknown version of the stored form")
 
-// kind is the kind of a value.
 type kind byte
 
 const (
@@ -281,7 +280,6 @@ func writeText[T ~string | ~[]byte](f *Fields, name string, v T) {
 // share their memory, so that one of them does not keep much of the others.
 const poolSize = 256
 
-// keep returns a copy of a string.
 func (f *Fields) keep(s []byte) string {
 	if len(s) > poolSize/4 {
 		return string(s)
@@ -318,7 +316,6 @@ func (f *Fields) Flag(name string, v *bool) {
 	}
 }
 
-// integer is the types of numbers that are stored.
 type integer interface {
 	~int | ~int32 | ~int64 | ~uint8 | ~uint32 | ~uint64
 }
@@ -367,21 +364,14 @@ func readNumber[T integer](f *Fields, v *T) {
 
 // Object writes or reads an object, which is left out where all its fields are.
 func Object[T any](f *Fields, name string, v *T, visit func(*T, *Fields)) {
-	if f.reading {
-		if f.next(name) {
-			objectValue(f, name, v, visit)
-			f.done(name)
-		}
-		return
-	}
 	before := len(f.b)
-	f.begin(object, name)
-	from := len(f.b)
-	if visit(v, f); len(f.b) == from {
-		f.b = f.b[:before]
-		return
+	if f.visits(name, false) {
+		objectValue(f, name, v, visit)
+		f.done(name)
 	}
-	f.b = append(f.b, 0)
+	if empty := before + len(name) + 2; !f.reading && len(f.b) == empty {
+		f.b = f.b[:before]
+	}
 }
 
 // Pointer writes or reads an object, which is left out where the pointer is nil.

@@ -1,8 +1,8 @@
 package acp
 
 import (
+	"cmp"
 	"strings"
-	"unicode/utf8"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -39,7 +39,7 @@ func (c *Call) done() { *c = Call{ID: c.ID, Named: true, Done: true} }
 
 // running reports whether a call of a message that has not ended runs. With blank, only
 // calls count whose args may still come.
-func (d *Decoder) running(blank bool) bool {
+func (d *decoder) running(blank bool) bool {
 	for i := range d.Calls {
 		if c := &d.Calls[i]; !c.Done && !c.Past && !(blank && c.Args) {
 			return true
@@ -49,7 +49,7 @@ func (d *Decoder) running(blank bool) bool {
 }
 
 // call returns the newest call with an id, or nil.
-func (d *Decoder) call(id string) *Call {
+func (d *decoder) call(id string) *Call {
 	id = id[:min(len(id), wire.MaxID)]
 	for i := len(d.Calls) - 1; i >= 0; i-- {
 		if d.Calls[i].ID == id {
@@ -61,7 +61,7 @@ func (d *Decoder) call(id string) *Call {
 
 // call emits the chunks of an update of a call. begins states that it is the first one,
 // which version 2 does not distinguish.
-func (d *Decoder) updateCall(w *wire.Writer, u *update, begins bool) *wire.Problem {
+func (d *decoder) updateCall(w *wire.Writer, u *update, begins bool) *wire.Problem {
 	id := w.Text(u.call)
 	if !u.call.IsString() || id == "" {
 		return wire.WrongType("toolCallId", u.call, "a string that is not empty")
@@ -71,7 +71,10 @@ func (d *Decoder) updateCall(w *wire.Writer, u *update, begins bool) *wire.Probl
 	case c == nil, begins && c.Done:
 		c = d.open(w, id, u)
 	case !c.Done:
-		d.change(w, c, id, u)
+		named := c.Named
+		if f := d.fragment(w, c, id, u); !c.Past && (f.Args != "" || c.Named != named) {
+			w.Emit(f)
+		}
 	}
 	d.keep(c, u)
 	switch u.status.Str {
@@ -88,7 +91,7 @@ func (d *Decoder) updateCall(w *wire.Writer, u *update, begins bool) *wire.Probl
 	return nil
 }
 
-func (d *Decoder) open(w *wire.Writer, id string, u *update) *Call {
+func (d *decoder) open(w *wire.Writer, id string, u *update) *Call {
 	d.begin(w, "")
 	if d.Written {
 		p := d.chunk(chunks.PartEnd)
@@ -104,15 +107,8 @@ func (d *Decoder) open(w *wire.Writer, id string, u *update) *Call {
 	return c
 }
 
-func (d *Decoder) change(w *wire.Writer, c *Call, id string, u *update) {
-	named := c.Named
-	if f := d.fragment(w, c, id, u); !c.Past && (f.Args != "" || c.Named != named) {
-		w.Emit(f)
-	}
-}
-
 // fragment returns what an update has of a call. Later args replace the former ones.
-func (d *Decoder) fragment(w *wire.Writer, c *Call, id string, u *update) chunks.Chunk {
+func (d *decoder) fragment(w *wire.Writer, c *Call, id string, u *update) chunks.Chunk {
 	f := chunks.Chunk{Kind: chunks.Fragment, Message: c.Message, ID: id}
 	if !c.Named {
 		f.Name = d.name(w, u)
@@ -127,11 +123,9 @@ func (d *Decoder) fragment(w *wire.Writer, c *Call, id string, u *update) chunks
 	return f
 }
 
-// maxTitle is the maximum number of bytes of a title that is the name of a call.
 const maxTitle = 128
 
-// name returns the name of a call, or "" where the update has none.
-func (d *Decoder) name(w *wire.Writer, u *update) string {
+func (d *decoder) name(w *wire.Writer, u *update) string {
 	if s := w.Text(u.name); s != "" {
 		return s
 	}
@@ -141,21 +135,13 @@ func (d *Decoder) name(w *wire.Writer, u *update) string {
 	}
 	title, _, _ := strings.Cut(w.Text(u.title), "\n")
 	if len(title) > maxTitle {
-		for n := maxTitle; ; n-- {
-			if utf8.RuneStart(title[n]) {
-				title = title[:n]
-				break
-			}
-		}
+		title = strings.ToValidUTF8(title[:maxTitle], "")
 	}
-	if title == "" {
-		return kind
-	}
-	return title
+	return cmp.Or(title, kind)
 }
 
 // seal completes the args of a call. The end of its message has completed them, too.
-func (d *Decoder) seal(w *wire.Writer, c *Call, id string) {
+func (d *decoder) seal(w *wire.Writer, c *Call, id string) {
 	if !c.Past && !c.Done {
 		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, ID: id})
 	}
@@ -163,7 +149,7 @@ func (d *Decoder) seal(w *wire.Writer, c *Call, id string) {
 
 // result emits the end of a call. A call that has ended may have another one, which is
 // late.
-func (d *Decoder) result(w *wire.Writer, c *Call, id string, u *update) {
+func (d *decoder) result(w *wire.Writer, c *Call, id string, u *update) {
 	d.seal(w, c, id)
 	if c.Done && !u.output.Present() && !u.content.IsArray() {
 		return
@@ -193,7 +179,7 @@ func (d *Decoder) result(w *wire.Writer, c *Call, id string, u *update) {
 
 // fill sets the content of a result: rawOutput, the texts of the content, or the content
 // as JSON where it has no text.
-func (d *Decoder) fill(w *wire.Writer, out *chunks.Chunk, c *Call, u *update) {
+func (d *decoder) fill(w *wire.Writer, out *chunks.Chunk, c *Call, u *update) {
 	v, raw := u.output, true
 	if !v.Present() && c.Output != "" {
 		v, raw = jsonscan.ValueOf(c.Output), c.Raw
@@ -220,15 +206,60 @@ func texts(w *wire.Writer, content jsonscan.Value) string {
 	return strings.Join(list, "\n")
 }
 
-// maxProgress is the maximum number of bytes of the text of a progress.
-const maxProgress = 1 << 10
-
-func (d *Decoder) progress(w *wire.Writer, c *Call, id, text string) {
+func (d *decoder) progress(w *wire.Writer, c *Call, id, text string) {
 	if text == "" || c.Done || !c.Named {
 		return
 	}
-	if len(text) > maxProgress {
-		text = strings.ToValidUTF8(text[:maxProgress], "") + "…"
+	w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: wire.Excerpt(text)})
+}
+
+// maxOutput is the maximum number of bytes of the outputs of all calls of a session. A
+// call that ends without an output has the one that it had before. Longer ones are
+// dropped.
+const maxOutput = 1 << 20
+
+func (d *decoder) keep(c *Call, u *update) {
+	switch {
+	case c.Done:
+	case u.output.Present():
+		c.Raw = true
+		d.store(c, u.output.Raw)
+	case u.content.IsArray() && !c.Raw:
+		d.store(c, u.content.Raw)
 	}
-	w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: text})
+}
+
+// store stores the output of a call, in place of those of the oldest calls where there
+// are too many bytes.
+func (d *decoder) store(c *Call, raw string) {
+	c.Output = ""
+	if len(raw) > maxOutput {
+		return
+	}
+	size := len(raw)
+	for i := range d.Calls {
+		size += len(d.Calls[i].Output)
+	}
+	for i := 0; size > maxOutput; i++ {
+		size -= len(d.Calls[i].Output)
+		d.Calls[i].Output = ""
+	}
+	c.Output = strings.Clone(raw)
+}
+
+func (d *decoder) callContent(w *wire.Writer, u *update) {
+	id := w.Text(u.call)
+	c := d.call(id)
+	if c == nil || c.Done || !u.content.IsObject() {
+		return
+	}
+	if !c.Raw {
+		list, ok := strings.CutSuffix(c.Output, "]")
+		separator := ","
+		if !ok || list == "[" {
+			list, separator = "[", ""
+		}
+		d.store(c, list+separator+u.content.Raw+"]")
+	}
+	d.progress(w, c, id, w.Text(u.content.Member("content").Member("text")))
 }

@@ -31,11 +31,15 @@ import (
 func Format() wire.Format {
 	return wire.Format{
 		Name: "acp", Shape: "openai",
-		Keys:      []string{"jsonrpc", "method"},
-		Claims:    claims,
-		Console:   true,
-		New:       func() wire.Decoder { return new(Decoder) },
-		FindSlots: findSlots,
+		Keys:    []string{"jsonrpc", "method"},
+		Claims:  claims,
+		Console: true,
+		New:     func() wire.Decoder { return new(decoder) },
+		FindSlots: wire.Slots{
+			wire.TextSlot:    {"params.update.content.text"},
+			wire.MessageSlot: {"params.update.messageId"},
+			wire.Unread:      {"params.sessionId"},
+		}.Of(),
 	}
 }
 
@@ -57,11 +61,8 @@ func claims(f wire.Frame) wire.Claim {
 	default:
 		sure = m.version.IsString() && strings.HasPrefix(method, "session/")
 	}
-	switch {
-	case sure:
-		return wire.Surely
-	case m.version.IsString(), m.method.IsString(), m.id.Present() && (m.result.Present() || m.failure.Present()):
-		return wire.IfKnown
+	if sure || m.version.IsString() || m.method.IsString() || m.id.Present() && (m.result.Present() || m.failure.Present()) {
+		return wire.SurelyIf(sure, wire.IfKnown)
 	}
 	return wire.No
 }
@@ -82,9 +83,9 @@ func (m *message) read(f wire.Frame) {
 	)
 }
 
-// Decoder decodes the messages of a session. Its fields are the state between them. Ids
+// decoder decodes the messages of a session. Its fields are the state between them. Ids
 // of requests are kept as they are written.
-type Decoder struct {
+type decoder struct {
 	Run       bool     // a prompt is being answered
 	Cancelled bool     // the client has cancelled it
 	Prompts   []string // ids of the prompts without a response
@@ -103,8 +104,7 @@ type Decoder struct {
 	Calls []Call // the latest calls, oldest first
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("r", &d.Run)
 	f.Flag("x", &d.Cancelled)
 	f.Texts("q", &d.Prompts)
@@ -142,17 +142,9 @@ const (
 	maxCalls    = 1000
 )
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Prompts, c.Loads, c.Denied = slices.Clone(d.Prompts), slices.Clone(d.Loads), slices.Clone(d.Denied)
-	c.Asks, c.Calls = slices.Clone(d.Asks), slices.Clone(d.Calls)
-	return &c
-}
-
 // Decode emits the chunks of a message. Requests of files, terminals and extensions are
 // no part of the conversation.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var m message
 	m.read(f)
 	switch m.method.Str {
@@ -190,12 +182,7 @@ func manages(method string) bool {
 	case "authenticate", "logout", "session/new", "session/resume", "session/fork", "session/list", "session/close", "session/delete":
 		return true
 	}
-	for _, family := range [...]string{"_", "$/", "fs/", "terminal/", "mcp/", "elicitation/", "session/set_"} {
-		if strings.HasPrefix(method, family) {
-			return true
-		}
-	}
-	return false
+	return wire.HasAnyPrefix(method, "_", "$/", "fs/", "terminal/", "mcp/", "elicitation/", "session/set_")
 }
 
 func key(id jsonscan.Value) string { return wire.Keep(id.Raw) }
@@ -207,7 +194,6 @@ func add(list []string, id jsonscan.Value) []string {
 	return append(wire.MakeRoom(list, maxRequests), key(id))
 }
 
-// take returns a list without an id, and reports whether it had the id.
 func take(list []string, id string) ([]string, bool) {
 	i := slices.Index(list, id)
 	if i < 0 {
@@ -216,6 +202,17 @@ func take(list []string, id string) ([]string, bool) {
 	return slices.Delete(list, i, i+1), true
 }
 
-func (d *Decoder) chunk(kind chunks.Kind) chunks.Chunk {
+func (d *decoder) chunk(kind chunks.Kind) chunks.Chunk {
 	return chunks.Chunk{Kind: kind, Message: d.Message}
+}
+
+// Fill completes the chunk of a text or thought, which belongs to the open message.
+func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	goes := !d.Answered && (c.Message == "" || c.Kind == chunks.Reasoning) || c.Message != "" && c.Message == d.Message
+	if !d.Open || !goes || d.Asking || len(d.Loads) > 0 {
+		return false
+	}
+	d.Written = true
+	c.Message, c.Part = d.Message, d.Part
+	return true
 }

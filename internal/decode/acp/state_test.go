@@ -12,7 +12,7 @@ import (
 )
 
 // read decodes a session/update and returns its chunks.
-func read(t *testing.T, d *Decoder, update string) []chunks.Chunk {
+func read(t *testing.T, d *decoder, update string) []chunks.Chunk {
 	t.Helper()
 	text := `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":` + update + `}}`
 	var w wire.Writer
@@ -24,7 +24,7 @@ func read(t *testing.T, d *Decoder, update string) []chunks.Chunk {
 
 // TestStateIsBounded begins more calls than the state has, each with an output.
 func TestStateIsBounded(t *testing.T) {
-	d := new(Decoder)
+	d := new(decoder)
 	output := strings.Repeat("x", maxOutput/maxCalls*2)
 	for i := range 2 * maxCalls {
 		read(t, d, fmt.Sprintf(`{"sessionUpdate":"tool_call","toolCallId":"%d","kind":"read","rawOutput":"%s"}`, i, output))
@@ -45,7 +45,7 @@ func TestStateIsBounded(t *testing.T) {
 }
 
 // prompted decodes a prompt.
-func (d *Decoder) prompted(t *testing.T, id int) {
+func (d *decoder) prompted(t *testing.T, id int) {
 	t.Helper()
 	var w wire.Writer
 	text := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"session/prompt","params":{}}`, id)
@@ -66,7 +66,7 @@ func TestLongOutput(t *testing.T) {
 		"at the end":     {``, `,"rawOutput":"` + long + `"`, len(long)},
 		"short":          {`,"rawOutput":"x"`, ``, 1},
 	} {
-		d := new(Decoder)
+		d := new(decoder)
 		read(t, d, `{"sessionUpdate":"tool_call","toolCallId":"a","kind":"read"`+c.running+`}`)
 		list := read(t, d, `{"sessionUpdate":"tool_call_update","toolCallId":"a","status":"completed"`+c.last+`}`)
 		if last := list[len(list)-1]; last.Kind != chunks.Result || len(last.Text) != c.want {
@@ -90,7 +90,7 @@ func TestNames(t *testing.T) {
 		`"title":"\u0061"`:                                          "a",
 		`"kind":"execute","title":"ls","_meta":{"claudeCode":"no"}`: "execute",
 	} {
-		list := read(t, new(Decoder), `{"sessionUpdate":"tool_call","toolCallId":"a",`+update+`}`)
+		list := read(t, new(decoder), `{"sessionUpdate":"tool_call","toolCallId":"a",`+update+`}`)
 		got := list[len(list)-1]
 		if got.Name != want || !got.Final || !utf8.ValidString(got.Name) {
 			t.Errorf("%s: name %q, final %v, want %q", update, got.Name, got.Final, want)

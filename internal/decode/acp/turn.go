@@ -8,13 +8,13 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-func (d *Decoder) prompt(w *wire.Writer, m *message) {
+func (d *decoder) prompt(w *wire.Writer, m *message) {
 	d.Prompts = add(d.Prompts, m.id)
 	w.Emit(chunks.Chunk{Kind: chunks.Human, Text: w.PlainText(m.params.Member("prompt"))})
 	d.startRun(w)
 }
 
-func (d *Decoder) startRun(w *wire.Writer) {
+func (d *decoder) startRun(w *wire.Writer) {
 	if !d.Run {
 		w.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
 	}
@@ -23,16 +23,16 @@ func (d *Decoder) startRun(w *wire.Writer) {
 
 // restart reads that a client connects to an agent that has just started. The one before
 // it will answer nothing.
-func (d *Decoder) restart(w *wire.Writer) {
+func (d *decoder) restart(w *wire.Writer) {
 	if d.Run {
 		d.end(w, chunks.Chunk{Status: "error", Text: "the agent ended without a response"})
 	}
-	*d = Decoder{}
+	*d = decoder{}
 }
 
 // response reads a response, of either side. Its content shows to which request it
 // belongs, because both sides number their requests.
-func (d *Decoder) response(w *wire.Writer, m *message) {
+func (d *decoder) response(w *wire.Writer, m *message) {
 	id := key(m.id)
 	ours := false
 	if d.Loads, ours = take(d.Loads, id); ours && !m.result.Member("stopReason").Present() {
@@ -54,7 +54,7 @@ func (d *Decoder) response(w *wire.Writer, m *message) {
 	}
 }
 
-func (d *Decoder) state(w *wire.Writer, u *update) {
+func (d *decoder) state(w *wire.Writer, u *update) {
 	switch u.state.Str {
 	case "running":
 		d.startRun(w)
@@ -70,7 +70,7 @@ func (d *Decoder) state(w *wire.Writer, u *update) {
 
 // endTurn ends the run with the reason of the agent. Some agents have another reason
 // where the client has cancelled.
-func (d *Decoder) endTurn(w *wire.Writer, reason string) {
+func (d *decoder) endTurn(w *wire.Writer, reason string) {
 	if !d.Run {
 		return
 	}
@@ -88,7 +88,7 @@ func (d *Decoder) endTurn(w *wire.Writer, reason string) {
 
 // end ends the run. Calls that a person has rejected are denied even if the agent does
 // not report it.
-func (d *Decoder) end(w *wire.Writer, c chunks.Chunk) {
+func (d *decoder) end(w *wire.Writer, c chunks.Chunk) {
 	for _, id := range d.Denied {
 		if k := d.call(id); k != nil && !k.Done {
 			w.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "denied", Text: denial})
@@ -99,14 +99,14 @@ func (d *Decoder) end(w *wire.Writer, c chunks.Chunk) {
 	}
 	c.Kind = chunks.RunEnd
 	w.Emit(c)
-	*d = Decoder{Prompts: d.Prompts, Loads: d.Loads, Calls: d.Calls}
+	*d = decoder{Prompts: d.Prompts, Loads: d.Loads, Calls: d.Calls}
 }
 
 const denial = "The tool call was denied."
 
 // ask reads a request for a permission. It has the call as far as it changed. Some
 // agents do not name the call. Then all open calls wait.
-func (d *Decoder) ask(w *wire.Writer, m *message) *wire.Problem {
+func (d *decoder) ask(w *wire.Writer, m *message) *wire.Problem {
 	var u update
 	u.read(m.params.Member("toolCall"))
 	if !u.call.Present() {
@@ -133,13 +133,10 @@ func (d *Decoder) ask(w *wire.Writer, m *message) *wire.Problem {
 	return nil
 }
 
-// takeAsk removes a request for a permission. It returns false where there is none with
-// the id.
-func (d *Decoder) takeAsk(id string) (Ask, bool) {
+func (d *decoder) takeAsk(id string) (Ask, bool) {
 	for i, a := range d.Asks {
 		if a.ID == id {
-			rest := make([]Ask, 0, len(d.Asks)-1)
-			d.Asks = append(append(rest, d.Asks[:i]...), d.Asks[i+1:]...)
+			d.Asks = slices.Delete(d.Asks, i, i+1)
 			return a, true
 		}
 	}
@@ -148,7 +145,7 @@ func (d *Decoder) takeAsk(id string) (Ask, bool) {
 
 // answer reads the answer to a request for a permission: {"outcome":"selected","optionId"}
 // or {"outcome":"cancelled"}. The call of a rejected one fails later.
-func (d *Decoder) answer(w *wire.Writer, id string, outcome jsonscan.Value) {
+func (d *decoder) answer(w *wire.Writer, id string, outcome jsonscan.Value) {
 	a, ok := d.takeAsk(id)
 	if !ok || outcome.Member("outcome").Str != "selected" {
 		return

@@ -27,7 +27,7 @@ func (u *update) read(v jsonscan.Value) {
 
 // update emits the chunks of an update. Kinds without a part in the conversation are
 // ignored: plans, modes, commands and the use of the context.
-func (d *Decoder) update(w *wire.Writer, v jsonscan.Value) *wire.Problem {
+func (d *decoder) update(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	var u update
 	u.read(v)
 	if len(d.Loads) > 0 {
@@ -65,7 +65,7 @@ func (d *Decoder) update(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 
 // humanPiece emits a piece of a human message. goesOn states that the update before it
 // was one too.
-func (d *Decoder) humanPiece(w *wire.Writer, u *update, goesOn bool) {
+func (d *decoder) humanPiece(w *wire.Writer, u *update, goesOn bool) {
 	id, text := w.Text(u.message), w.Text(u.content.Member("text"))
 	if !goesOn || wire.Keep(id) != d.Asked {
 		d.human(w, u, "")
@@ -78,7 +78,7 @@ func (d *Decoder) humanPiece(w *wire.Writer, u *update, goesOn bool) {
 
 // human emits a human message. An agent that answers a prompt repeats it, and the
 // prompt has its text.
-func (d *Decoder) human(w *wire.Writer, u *update, text string) {
+func (d *decoder) human(w *wire.Writer, u *update, text string) {
 	c := chunks.Chunk{Kind: chunks.Human, ID: w.Text(u.message), Text: text}
 	if len(d.Prompts) > 0 {
 		c.Text = ""
@@ -86,7 +86,7 @@ func (d *Decoder) human(w *wire.Writer, u *update, text string) {
 	w.Emit(c)
 }
 
-func (d *Decoder) content(w *wire.Writer, kind chunks.Kind, u *update) {
+func (d *decoder) content(w *wire.Writer, kind chunks.Kind, u *update) {
 	if s := w.Text(u.content.Member("text")); s != "" {
 		d.begin(w, d.messageOf(w, kind, u))
 		d.write(w, kind, s)
@@ -94,7 +94,7 @@ func (d *Decoder) content(w *wire.Writer, kind chunks.Kind, u *update) {
 }
 
 // whole emits the content of a message that comes as a whole, unless it was streamed.
-func (d *Decoder) whole(w *wire.Writer, kind chunks.Kind, u *update) {
+func (d *decoder) whole(w *wire.Writer, kind chunks.Kind, u *update) {
 	id := d.messageOf(w, kind, u)
 	if d.Open && d.Message == id && (d.Written || d.Part > 0) {
 		return
@@ -107,7 +107,7 @@ func (d *Decoder) whole(w *wire.Writer, kind chunks.Kind, u *update) {
 	}
 }
 
-func (d *Decoder) write(w *wire.Writer, kind chunks.Kind, text string) {
+func (d *decoder) write(w *wire.Writer, kind chunks.Kind, text string) {
 	d.Written = true
 	c := d.chunk(kind)
 	c.Part, c.Text = d.Part, text
@@ -116,14 +116,14 @@ func (d *Decoder) write(w *wire.Writer, kind chunks.Kind, text string) {
 
 // messageOf returns the id of the message that content belongs to, or "" where it is the
 // open one. Thoughts with an id of their own belong to the open message.
-func (d *Decoder) messageOf(w *wire.Writer, kind chunks.Kind, u *update) string {
+func (d *decoder) messageOf(w *wire.Writer, kind chunks.Kind, u *update) string {
 	if kind == chunks.Reasoning && d.Open && !d.Answered {
 		return d.Message
 	}
 	return w.Text(u.message)
 }
 
-func (d *Decoder) begin(w *wire.Writer, id string) {
+func (d *decoder) begin(w *wire.Writer, id string) {
 	if d.Open && (id == "" && !d.Answered || id != "" && wire.Keep(id) == d.Message) {
 		return
 	}

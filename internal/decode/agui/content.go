@@ -2,7 +2,6 @@ package agui
 
 import (
 	"slices"
-	"strings"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -30,15 +29,7 @@ func (r frame) closeChunks(e *event) {
 // ofConversation reports whether events of a type are part of the conversation. Those
 // of an unknown type are not.
 func ofConversation(kind string) bool {
-	if isCall(kind) {
-		return true
-	}
-	for _, family := range [...]string{"TEXT_MESSAGE_", "REASONING_", "THINKING_", "SUBAGENT_", "RUN_", "STEP_", "MESSAGES_SNAPSHOT"} {
-		if strings.HasPrefix(kind, family) {
-			return true
-		}
-	}
-	return false
+	return isCall(kind) || wire.HasAnyPrefix(kind, "TEXT_MESSAGE_", "REASONING_", "THINKING_", "SUBAGENT_", "RUN_", "STEP_", "MESSAGES_SNAPSHOT")
 }
 
 // sameID reports whether an id means the open item with the id open. An event

@@ -16,6 +16,7 @@ import (
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 )
 
 // Format returns the format ag-ui.
@@ -24,7 +25,7 @@ func Format() wire.Format {
 		Name: "ag-ui", Shape: "openai",
 		Keys:      []string{"type"},
 		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
 }
@@ -37,25 +38,15 @@ func claims(f wire.Frame) wire.Claim {
 	case "RAW", "CUSTOM", "META_EVENT":
 		return wire.Perhaps
 	}
-	if silent(kind) {
+	if silent(kind) || wire.HasAnyPrefix(kind, "TOOL_CALL_", "TEXT_MESSAGE_") {
 		return wire.Surely
-	}
-	for _, family := range [...]string{"TOOL_CALL_", "TEXT_MESSAGE_"} {
-		if strings.HasPrefix(kind, family) {
-			return wire.Surely
-		}
 	}
 	return claimsUnknown(kind, f)
 }
 
 // silent reports whether a type is of a family whose events have no calls.
 func silent(kind string) bool {
-	for _, family := range [...]string{"STEP_", "STATE_", "REASONING_", "THINKING_", "ACTIVITY_", "SUBAGENT_"} {
-		if strings.HasPrefix(kind, family) {
-			return true
-		}
-	}
-	return false
+	return wire.HasAnyPrefix(kind, "STEP_", "STATE_", "REASONING_", "THINKING_", "ACTIVITY_", "SUBAGENT_")
 }
 
 // claimsUnknown claims an event of a type that the protocol does not have, or does not
@@ -78,8 +69,7 @@ func claimsUnknown(kind string, f wire.Frame) wire.Claim {
 	return wire.IfNoOther
 }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
 	return frame{w, d, w.Text(e.subagent)}.event(&e, f)
@@ -87,7 +77,7 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 
 type frame struct {
 	*wire.Writer
-	d  *Decoder
+	d  *decoder
 	ns string // namespace of the event
 }
 
@@ -130,4 +120,23 @@ func (r frame) event(e *event, f wire.Frame) *wire.Problem {
 		}
 	}
 	return nil
+}
+
+type event struct {
+	kind                                                                 string
+	message, role, delta, call, name, parent, content, failure           jsonscan.Value
+	run, subagent, outcome, interrupt, input, messages, code, parentCall jsonscan.Value
+	raw                                                                  jsonscan.Value
+}
+
+func (e *event) read(f wire.Frame) {
+	var kind jsonscan.Value
+	f.Read(
+		kind.From("type"), e.message.From("messageId"), e.role.From("role"), e.delta.From("delta"),
+		e.call.From("toolCallId"), e.name.From("toolCallName"), e.name.From("name"), e.parent.From("parentMessageId"),
+		e.content.From("content"), e.failure.From("error"), e.failure.From("message"), e.run.From("runId"),
+		e.subagent.From("subagentRunId"), e.outcome.From("outcome"), e.interrupt.From("interrupt"), e.input.From("input"),
+		e.messages.From("messages"), e.code.From("code"), e.parentCall.From("parentToolCallId"), e.raw.From("rawEvent"),
+	)
+	e.kind = kind.Str
 }

@@ -1,6 +1,8 @@
 package agui
 
 import (
+	"cmp"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -70,18 +72,10 @@ func (r frame) runFinished(e *event) (problem *wire.Problem) {
 }
 
 func (r frame) await(v jsonscan.Value) {
-	c := chunks.Chunk{Kind: chunks.Await, Namespace: r.ns, Why: "interrupt"}
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "id":
-			c.InterruptID = r.Text(m.Value)
-		case "reason":
-			if s := r.Text(m.Value); s != "" {
-				c.Why = s
-			}
-		case "toolCallId":
-			c.ID = r.Text(m.Value)
-		}
+	var id, reason, call jsonscan.Value
+	v.Read(id.From("id"), reason.From("reason"), call.From("toolCallId"))
+	c := chunks.Chunk{
+		Kind: chunks.Await, Namespace: r.ns, ID: r.Text(call), Why: cmp.Or(r.Text(reason), "interrupt"), InterruptID: r.Text(id),
 	}
 	r.d.wait(c.ID)
 	r.Emit(c)

@@ -10,20 +10,33 @@ import (
 // findSlots finds the slots of a delta. The note is the kind of the item that
 // the delta continues, and noteChunk.
 func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+	delta := wire.TextSlot
 	var kind itemKind
-	switch name := f.Type(); name {
+	switch f.Type() {
 	case "TOOL_CALL_ARGS", "TOOL_CALL_CHUNK":
-		s.Walk(at, callSlot)
-		kind = callItem
+		kind, delta = callItem, wire.ArgsSlot
 	case "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK":
-		s.Walk(at, textSlot)
 		kind = textItem
 	case "REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "THINKING_TEXT_MESSAGE_CONTENT":
-		s.Walk(at, textSlot)
 		kind = reasoningItem
 	default:
 		return 0, false
 	}
+	s.Walk(at, func(path string) wire.Slot {
+		switch {
+		case path == "delta":
+			return delta
+		case path == "toolCallId" && kind == callItem:
+			return wire.CallSlot
+		case path == "messageId" && kind != callItem:
+			return wire.MessageSlot
+		case path == "timestamp", strings.HasPrefix(path, "rawEvent."): // it is read only where a call begins
+			return wire.Unread
+		case path == "subagentRunId":
+			return wire.NamespaceSlot
+		}
+		return wire.NoSlot
+	})
 	note = uint8(kind)
 	if strings.HasSuffix(f.Type(), "_CHUNK") {
 		note |= noteChunk
@@ -34,41 +47,9 @@ func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok 
 // noteChunk is the bit of a note for an event that opens its item itself.
 const noteChunk = 1 << 7
 
-func callSlot(path string) wire.Slot {
-	switch path {
-	case "toolCallId":
-		return wire.CallSlot
-	case "delta":
-		return wire.ArgsSlot
-	}
-	return anySlot(path)
-}
-
-func textSlot(path string) wire.Slot {
-	switch path {
-	case "messageId":
-		return wire.MessageSlot
-	case "delta":
-		return wire.TextSlot
-	}
-	return anySlot(path)
-}
-
-// anySlot returns the slot of a member of any event. The rawEvent is read only
-// where a call begins.
-func anySlot(path string) wire.Slot {
-	switch {
-	case path == "timestamp", strings.HasPrefix(path, "rawEvent."):
-		return wire.Unread
-	case path == "subagentRunId":
-		return wire.NamespaceSlot
-	}
-	return wire.NoSlot
-}
-
 // Fill completes the chunk of a delta whose item is open, where the event
 // closes no other item.
-func (d *Decoder) Fill(_ *wire.Writer, note uint8, c *chunks.Chunk) bool {
+func (d *decoder) Fill(_ *wire.Writer, note uint8, c *chunks.Chunk) bool {
 	kind, chunk := itemKind(note&^noteChunk), note&noteChunk != 0
 	id := c.Message
 	if kind == callItem {

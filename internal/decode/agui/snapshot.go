@@ -17,14 +17,6 @@ type message struct {
 	role, id, content, failure, call, calls jsonscan.Value
 }
 
-func readMessage(v jsonscan.Value) (w message) {
-	v.Read(
-		w.role.From("role"), w.id.From("id"), w.content.From("content"), w.failure.From("error"),
-		w.call.From("toolCallId"), w.calls.From("toolCalls"),
-	)
-	return w
-}
-
 // snapshot reads the whole conversation of MESSAGES_SNAPSHOT, or of the input of a run.
 // It emits all calls and results: those that were streamed are confirmed, and those
 // that were lost are added. It emits no texts.
@@ -53,7 +45,6 @@ func (r frame) snapshot(list jsonscan.Value, begins bool) (first *wire.Problem) 
 	return first
 }
 
-// lastCalls returns the position of the last message with calls, or -1.
 func lastCalls(list jsonscan.Value) int {
 	last := -1
 	for i, e := 0, list.Elements(); e.Next(); i++ {
@@ -87,7 +78,11 @@ func (r frame) whole(v jsonscan.Value, human, aside bool) *wire.Problem {
 	if !v.IsObject() {
 		return wire.WrongType("the message", v, "an object")
 	}
-	m := readMessage(v)
+	var m message
+	v.Read(
+		m.role.From("role"), m.id.From("id"), m.content.From("content"), m.failure.From("error"),
+		m.call.From("toolCallId"), m.calls.From("toolCalls"),
+	)
 	switch m.role.Str {
 	case "assistant":
 		return r.wholeCalls(&m)

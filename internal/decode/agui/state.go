@@ -7,9 +7,8 @@ import (
 	"streamer/internal/stored"
 )
 
-// Decoder decodes the events of a session. Its fields are the state between
-// events.
-type Decoder struct {
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
 	Items      []Item      // the open items, oldest first
 	Namespaces []Namespace // those with a message or a subagent
 	// Waiting are the ids of calls for which a run was interrupted.
@@ -17,8 +16,7 @@ type Decoder struct {
 	Asked   bool // the run has emitted an interrupt before its end
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	stored.List(f, "l", &d.Items, (*Item).fields)
 	stored.List(f, "p", &d.Namespaces, (*Namespace).fields)
 	f.Texts("w", &d.Waiting)
@@ -88,21 +86,14 @@ const (
 	maxWaiting    = 100
 )
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Items, c.Namespaces, c.Waiting = slices.Clone(d.Items), slices.Clone(d.Namespaces), slices.Clone(d.Waiting)
-	return &c
-}
-
 // open adds an item. The pointer is valid until the next item opens or closes.
-func (d *Decoder) open(i Item) *Item {
+func (d *decoder) open(i Item) *Item {
 	i.Namespace, i.ID, i.Message = wire.Keep(i.Namespace), wire.Keep(i.ID), wire.Keep(i.Message)
 	d.Items = append(wire.MakeRoom(d.Items, maxItems), i)
 	return &d.Items[len(d.Items)-1]
 }
 
-func (d *Decoder) close(i *Item) {
+func (d *decoder) close(i *Item) {
 	for k := range d.Items {
 		if &d.Items[k] == i {
 			d.Items = slices.Delete(d.Items, k, k+1)
@@ -113,7 +104,7 @@ func (d *Decoder) close(i *Item) {
 
 // findCall returns the open call with an id. Without an id it returns the call that
 // came in chunks last.
-func (d *Decoder) findCall(ns, id string) *Item {
+func (d *decoder) findCall(ns, id string) *Item {
 	return d.find(func(i *Item) bool {
 		return i.Kind.ofCall() && (id == "" && i.Chunk && i.Namespace == ns || id != "" && sameID(i.ID, id))
 	})
@@ -121,15 +112,14 @@ func (d *Decoder) findCall(ns, id string) *Item {
 
 // findContent returns the open text or reasoning with an id. Without an id it returns
 // the latest one of its kind in the namespace.
-func (d *Decoder) findContent(kind itemKind, ns, id string) *Item {
+func (d *decoder) findContent(kind itemKind, ns, id string) *Item {
 	return d.find(func(i *Item) bool {
 		sameKind := i.Kind == kind || kind == textItem && (i.Kind == mutedItem || i.Kind == humanItem)
 		return sameKind && i.Namespace == ns && sameID(i.ID, id)
 	})
 }
 
-// find returns the newest item that matches, or nil.
-func (d *Decoder) find(match func(*Item) bool) *Item {
+func (d *decoder) find(match func(*Item) bool) *Item {
 	for i := len(d.Items) - 1; i >= 0; i-- {
 		if match(&d.Items[i]) {
 			return &d.Items[i]
@@ -138,7 +128,7 @@ func (d *Decoder) find(match func(*Item) bool) *Item {
 	return nil
 }
 
-func (d *Decoder) busy(ns, message string) bool {
+func (d *decoder) busy(ns, message string) bool {
 	return d.find(func(i *Item) bool {
 		return i.Namespace == ns && i.Message == message && (i.Kind == callItem || i.Kind == textItem || i.Kind == reasoningItem)
 	}) != nil
@@ -146,7 +136,7 @@ func (d *Decoder) busy(ns, message string) bool {
 
 // namespace returns the state of a namespace, and adds it if there is none. The
 // pointer is valid until the next call.
-func (d *Decoder) namespace(ns string) *Namespace {
+func (d *decoder) namespace(ns string) *Namespace {
 	ns = ns[:min(len(ns), wire.MaxID)]
 	for i := range d.Namespaces {
 		if d.Namespaces[i].Name == ns {
@@ -157,22 +147,22 @@ func (d *Decoder) namespace(ns string) *Namespace {
 	return &d.Namespaces[len(d.Namespaces)-1]
 }
 
-func (d *Decoder) forget(ns string) {
+func (d *decoder) forget(ns string) {
 	d.Items = slices.DeleteFunc(d.Items, func(i Item) bool { return i.Namespace == ns })
 	d.Namespaces = slices.DeleteFunc(d.Namespaces, func(n Namespace) bool { return n.Name == ns })
 }
 
-func (d *Decoder) wait(id string) {
+func (d *decoder) wait(id string) {
 	if id != "" && !d.waits(id) {
 		d.Waiting = append(wire.MakeRoom(d.Waiting, maxWaiting), wire.Keep(id))
 	}
 }
 
 // waits reports whether a run was interrupted for a call that has no result yet.
-func (d *Decoder) waits(id string) bool {
+func (d *decoder) waits(id string) bool {
 	return id != "" && slices.Contains(d.Waiting, id[:min(len(id), wire.MaxID)])
 }
 
-func (d *Decoder) removeWaiting(id string) {
+func (d *decoder) removeWaiting(id string) {
 	d.Waiting = slices.DeleteFunc(d.Waiting, func(w string) bool { return w == id })
 }

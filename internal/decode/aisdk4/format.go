@@ -15,6 +15,8 @@
 package aisdk4
 
 import (
+	"strings"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -27,7 +29,7 @@ func Format() wire.Format {
 		Name: "ai-sdk-v4", Shape: "openai",
 		Keys:      []string{"0", "g", "3", "9", "a", "b", "c", "d", "e", "f"},
 		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
 }
@@ -37,15 +39,15 @@ func claims(f wire.Frame) wire.Claim {
 	v := f.JSON
 	switch f.Name {
 	case "0", "g":
-		return surelyIf(v.IsString())
+		return wire.SurelyIf(v.IsString(), wire.IfKnown)
 	case "3":
-		return surelyIf(v.IsString() || v.Member("message").IsString())
+		return wire.SurelyIf(v.IsString() || v.Member("message").IsString(), wire.IfKnown)
 	case "9", "a", "b", "c":
-		return surelyIf(v.Member("toolCallId").IsString())
+		return wire.SurelyIf(v.Member("toolCallId").IsString(), wire.IfKnown)
 	case "d", "e":
-		return surelyIf(v.Member("finishReason").IsString())
+		return wire.SurelyIf(v.Member("finishReason").IsString(), wire.IfKnown)
 	case "f":
-		return surelyIf(v.Member("messageId").IsString())
+		return wire.SurelyIf(v.Member("messageId").IsString(), wire.IfKnown)
 	}
 	if f.Done || f.Name != "" {
 		return wire.IfKnown
@@ -53,16 +55,8 @@ func claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// surelyIf returns Surely if an event has the content of its code.
-func surelyIf(has bool) wire.Claim {
-	if has {
-		return wire.Surely
-	}
-	return wire.IfKnown
-}
-
-// Decoder decodes the events of a session. Its fields are the state between events.
-type Decoder struct {
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
 	Message string // id of the message of the step
 	Open    bool   // a step has begun and not ended
 	Run     bool   // a step has begun since the last d
@@ -70,8 +64,7 @@ type Decoder struct {
 	Failed  bool   // there was an error since then
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Text("m", &d.Message)
 	f.Flag("o", &d.Open)
 	f.Flag("r", &d.Run)
@@ -81,7 +74,7 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // Decode emits the chunks of a frame. Codes without a part in the conversation are
 // ignored: data, annotations, sources, files and signatures.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Done {
 		w.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
@@ -100,7 +93,9 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case "f":
 		return d.startStep(w, f.JSON)
 	case "e":
-		d.finishStep(w, f.JSON)
+		if d.Open {
+			d.endStep(w, w.Text(f.JSON.Member("finishReason")), f.JSON.Member("usage"))
+		}
 	case "d":
 		d.finish(w, f.JSON)
 	case "9", "a", "b", "c":
@@ -112,13 +107,7 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return nil
 }
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	return &c
-}
-
-func (d *Decoder) content(w *wire.Writer, kind chunks.Kind, v jsonscan.Value) *wire.Problem {
+func (d *decoder) content(w *wire.Writer, kind chunks.Kind, v jsonscan.Value) *wire.Problem {
 	if !v.IsString() {
 		return wire.WrongType("the content", v, "a string")
 	}
@@ -127,4 +116,147 @@ func (d *Decoder) content(w *wire.Writer, kind chunks.Kind, v jsonscan.Value) *w
 		w.Emit(chunks.Chunk{Kind: kind, Message: d.Message, Text: s})
 	}
 	return nil
+}
+
+func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+	switch slots := (wire.Slots{wire.CallSlot: {"toolCallId"}, wire.ArgsSlot: {"argsTextDelta"}}); f.Name {
+	case "0", "g":
+		s.Add(at, wire.TextSlot)
+	case "c":
+		s.Walk(at, slots.At)
+	}
+	return 0, true
+}
+
+// Fill completes the chunk of a delta, which belongs to the message of the open step.
+func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	c.Message = d.Message
+	return d.Open && (c.Kind != chunks.Fragment || c.ID != "")
+}
+
+// startStep begins a step, {"messageId"}. Steps that continue an answer have the same
+// id.
+func (d *decoder) startStep(w *wire.Writer, v jsonscan.Value) *wire.Problem {
+	id := v.Member("messageId")
+	if !id.IsString() {
+		return wire.WrongType("messageId", id, "a string")
+	}
+	if d.Open { // the end of the last step was lost
+		d.endStep(w, "", jsonscan.Value{})
+	}
+	d.Message = wire.Keep(w.Text(id))
+	d.begin(w)
+	return nil
+}
+
+// begin begins a step, unless one is open: some servers send only content.
+func (d *decoder) begin(w *wire.Writer) {
+	if d.Open {
+		return
+	}
+	d.Open, d.Run, d.Failed, d.Failure = true, true, false, ""
+	w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: "assistant", Fresh: true})
+}
+
+// endStep emits the end of the message of the step. It is Truncated with any reason,
+// because the line 9 completes calls, and the end of the step does not.
+func (d *decoder) endStep(w *wire.Writer, reason string, usage jsonscan.Value) {
+	id := d.Message
+	if usage.IsObject() {
+		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: id, Usage: w.Compact(usage.Raw)})
+	}
+	if d.Failed {
+		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: id, Text: d.Failure})
+	} else {
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Message: id, Reason: reason, Truncated: true})
+	}
+	d.Open, d.Message = false, ""
+}
+
+// finish ends the stream, {"finishReason","usage"}. The usage is the sum over all steps.
+// It is that of the message only where the step has no end of its own.
+func (d *decoder) finish(w *wire.Writer, v jsonscan.Value) {
+	reason := w.Text(v.Member("finishReason"))
+	if d.Open {
+		d.endStep(w, reason, v.Member("usage"))
+	}
+	end := chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"}
+	if d.Failed || reason == "error" {
+		end.Status, end.Text = "error", d.Failure
+	}
+	if d.Run {
+		w.Emit(end)
+	}
+	*d = decoder{}
+}
+
+const maxFailure = 1 << 10
+
+// failure records an error of the open step. Where none is open, the error is all that
+// the stream has.
+func (d *decoder) failure(w *wire.Writer, v jsonscan.Value) {
+	text := w.FailureText(v)
+	if d.Open {
+		d.Failed, d.Failure = true, strings.ToValidUTF8(strings.Clone(text[:min(len(text), maxFailure)]), "")
+		return
+	}
+	if !d.Run {
+		w.Emit(chunks.Chunk{Kind: chunks.RunStart})
+	}
+	*d = decoder{}
+	w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: text})
+}
+
+func (d *decoder) call(w *wire.Writer, code string, v jsonscan.Value) *wire.Problem {
+	var call, name, delta, args, result jsonscan.Value
+	v.Read(
+		call.From("toolCallId"), name.From("toolName"), delta.From("argsTextDelta"), args.From("args"),
+		result.From("result"),
+	)
+	id := w.Text(call)
+	if !call.IsString() || id == "" {
+		return wire.WrongType("toolCallId", call, "a string that is not empty")
+	}
+	switch code {
+	case "a":
+		d.result(w, id, result)
+		return nil
+	case "c":
+		return d.delta(w, id, delta)
+	}
+	d.begin(w)
+	c := chunks.Chunk{Kind: chunks.Fragment, Message: d.Message, ID: id, Name: w.Text(name), Final: true}
+	if code == "9" {
+		// The text of the deltas has precedence where it is whole: args is the
+		// parsed text.
+		c.Whole = true
+		if args.Present() {
+			c.Args, c.Object = w.Compact(args.Raw), args.IsObject()
+		} else {
+			w.UnknownMembers("the line", v, "toolCallId", "toolName")
+		}
+	}
+	w.Emit(c)
+	return nil
+}
+
+func (d *decoder) delta(w *wire.Writer, id string, v jsonscan.Value) *wire.Problem {
+	if !v.IsString() {
+		return wire.WrongType("argsTextDelta", v, "a string")
+	}
+	if s := w.Text(v); s != "" {
+		d.begin(w)
+		w.Emit(chunks.Chunk{Kind: chunks.Fragment, Message: d.Message, ID: id, Args: s, Opens: true})
+	}
+	return nil
+}
+
+func (d *decoder) result(w *wire.Writer, id string, v jsonscan.Value) {
+	c := chunks.Chunk{Kind: chunks.Result, ID: id}
+	if v.IsString() {
+		c.Text = w.Text(v)
+	} else if v.Present() {
+		c.Content = w.Compact(v.Raw)
+	}
+	w.Emit(c)
 }

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -11,15 +12,15 @@ import (
 
 // startBlock begins a block. Blocks are sequential, so a block that is still open
 // is complete. Some proxies drop content_block_stop.
-func (d *Decoder) startBlock(w *wire.Writer, e *event) *wire.Problem {
-	if !e.block.IsObject() {
-		return wire.WrongType("content_block", e.block, "an object")
+func (d *Decoder) startBlock(w *wire.Writer, index, block jsonscan.Value) *wire.Problem {
+	if !block.IsObject() {
+		return wire.WrongType("content_block", block, "an object")
 	}
-	if d.Kind == wire.CallBlock && d.Block != e.index.Raw {
-		w.Emit(chunks.Chunk{Kind: chunks.Next, Message: d.Message, Index: e.index.Raw})
+	if d.Kind == wire.CallBlock && d.Block != index.Raw {
+		w.Emit(chunks.Chunk{Kind: chunks.Next, Message: d.Message, Index: index.Raw})
 	}
-	kind, problem := d.block(w, chunks.Chunk{Message: d.Message, Index: e.index.Raw, Part: e.index.Int()}, e.block)
-	d.Block, d.Kind = wire.Keep(e.index.Raw), kind
+	kind, problem := d.block(w, chunks.Chunk{Message: d.Message, Index: index.Raw, Part: index.Int()}, block)
+	d.Block, d.Kind = wire.Keep(index.Raw), kind
 	return problem
 }
 
@@ -27,27 +28,20 @@ type blockFields struct {
 	kind, id, name, input, text, caller, use jsonscan.Value
 }
 
-func (b *blockFields) read(block jsonscan.Value) {
-	block.Read(
-		b.kind.From("type"), b.id.From("id"), b.name.From("name"), b.input.From("input"),
-		b.text.From("text"), b.text.From("thinking"), b.caller.From("caller"), b.use.From("tool_use_id"),
-	)
-}
-
 // block emits the beginning of a block, or a whole block of a whole message
 // (of.Whole), and returns its kind.
 func (d *Decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value) (wire.BlockKind, *wire.Problem) {
 	var b blockFields
-	b.read(block)
+	block.Read(
+		b.kind.From("type"), b.id.From("id"), b.name.From("name"), b.input.From("input"),
+		b.text.From("text"), b.text.From("thinking"), b.caller.From("caller"), b.use.From("tool_use_id"),
+	)
 	switch {
-	case b.kind.Str == "text", b.kind.Str == "thinking":
-		c := chunks.Chunk{Kind: chunks.Text, Message: of.Message, Part: of.Part, Text: w.Text(b.text)}
-		if b.kind.Str == "thinking" {
-			c.Kind = chunks.Reasoning
-		}
-		if c.Text != "" {
-			w.Emit(c)
-		}
+	case b.kind.Str == "text":
+		w.EmitText(chunks.Chunk{Kind: chunks.Text, Message: of.Message, Part: of.Part}, b.text)
+		return wire.PartBlock, nil
+	case b.kind.Str == "thinking":
+		w.EmitText(chunks.Chunk{Kind: chunks.Reasoning, Message: of.Message, Part: of.Part}, b.text)
 		return wire.PartBlock, nil
 	case strings.HasSuffix(b.kind.Str, "tool_use"):
 		d.toolUse(w, of, &b)
@@ -58,7 +52,7 @@ func (d *Decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value) (
 	case b.use.IsString():
 		// The result of a tool that the provider ran. The call may be in an
 		// earlier message.
-		return wire.OtherBlock, w.ToolResult(wire.ReadResult(block))
+		return wire.OtherBlock, w.ToolResult(chunks.Chunk{}, wire.ReadResult(block))
 	}
 	w.Unknown("content block", b.kind.Str, block)
 	return wire.OtherBlock, nil
@@ -71,7 +65,9 @@ func (d *Decoder) toolUse(w *wire.Writer, of chunks.Chunk, b *blockFields) {
 	of.Kind, of.Part, of.Final = chunks.Fragment, 0, true
 	of.ID, of.Name = w.Text(b.id), w.Text(b.name)
 	of.ParentCall = w.Text(b.caller.Member("tool_id"))
-	of.CallKind, of.Provider = callKind(b.kind.Str)
+	if b.kind.Str != "tool_use" { // the provider also runs the calls of its MCP connector
+		of.CallKind, of.Provider = "server", true
+	}
 	args := w.Compact(b.input.Raw)
 	if b.input.IsString() { // some proxies send the text of the input
 		args = w.Text(b.input)
@@ -82,22 +78,13 @@ func (d *Decoder) toolUse(w *wire.Writer, of chunks.Chunk, b *blockFields) {
 	w.Emit(of)
 }
 
-// callKind returns the kind of the call of a block, and whether the provider
-// runs it. The provider also runs the calls of its MCP connector.
-func callKind(block string) (kind string, provider bool) {
-	if block == "tool_use" {
-		return "", false
-	}
-	return "server", true
-}
-
-func (d *Decoder) delta(w *wire.Writer, e *event) *wire.Problem {
-	if !e.delta.IsObject() {
-		return wire.WrongType("delta", e.delta, "an object")
+func (d *Decoder) delta(w *wire.Writer, index, delta jsonscan.Value) *wire.Problem {
+	if !delta.IsObject() {
+		return wire.WrongType("delta", delta, "an object")
 	}
 	c := chunks.Chunk{Message: d.Message}
 	var content jsonscan.Value
-	for m := e.delta.Members(); m.Next(); {
+	for m := delta.Members(); m.Next(); {
 		switch m.Key {
 		case "partial_json":
 			c.Kind, content = chunks.Fragment, m.Value
@@ -116,29 +103,24 @@ func (d *Decoder) delta(w *wire.Writer, e *event) *wire.Problem {
 	switch {
 	case s == "":
 	case c.Kind != chunks.Fragment:
-		c.Text, c.Part = s, e.index.Int()
+		c.Text, c.Part = s, index.Int()
 		w.Emit(c)
-	case !d.skips(e.index.Raw):
-		c.Args, c.Index, c.Exact = s, e.index.Raw, true
+	case !d.skips(index.Raw):
+		c.Args, c.Index, c.Exact = s, index.Raw, true
 		w.Emit(c)
 	}
 	return nil
 }
 
 // stopBlock ends a block. The kind of a block without a known beginning is not
-// known either: it may be a call, and a Seal without such a call has no effect.
+// known either.
 func (d *Decoder) stopBlock(w *wire.Writer, index jsonscan.Value) {
-	kind := wire.CallBlock
-	if d.Block == index.Raw && d.Kind != wire.NoBlock {
+	kind := wire.NoBlock
+	if d.Block == index.Raw {
 		kind = d.Kind
 		d.Block, d.Kind = "", wire.NoBlock
 	}
-	switch kind {
-	case wire.CallBlock:
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: d.Message, Index: index.Raw})
-	case wire.PartBlock:
-		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: d.Message, Part: index.Int()})
-	}
+	w.EndBlock(d.Message, kind, index)
 }
 
 // blocks emits the blocks of a whole message. The index of a block is its
@@ -149,9 +131,16 @@ func (d *Decoder) blocks(w *wire.Writer, message string, content jsonscan.Value)
 		if !e.Value.IsObject() {
 			return wire.WrongType("content", e.Value, "a list of blocks")
 		}
-		if _, p := d.block(w, chunks.Chunk{Message: message, Index: strconv.Itoa(i), Part: i, Whole: true}, e.Value); p != nil && problem == nil {
-			problem = p
-		}
+		_, p := d.block(w, chunks.Chunk{Message: message, Index: strconv.Itoa(i), Part: i, Whole: true}, e.Value)
+		problem = cmp.Or(problem, p)
 	}
+	return problem
+}
+
+// Block emits a whole content block. The chunk of has the message, and the index and
+// the part of the block.
+func Block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value) *wire.Problem {
+	of.Whole = true
+	_, problem := new(Decoder).block(w, of, block)
 	return problem
 }

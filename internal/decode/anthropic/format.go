@@ -29,35 +29,34 @@ func Format() wire.Format {
 	}
 }
 
+// FindSlots finds the slots of a delta.
+var FindSlots = wire.Slots{
+	wire.BlockSlot: {"index"},
+	wire.ArgsSlot:  {"delta.partial_json"},
+	wire.TextSlot:  {"delta.text", "delta.thinking"},
+	wire.Unread:    {"delta.estimated_tokens"},
+}.Of("content_block_delta")
+
 func claims(f wire.Frame) wire.Claim {
-	var kind, role, content, failure, sequence jsonscan.Value
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			if kind = m.Value; strings.HasPrefix(kind.Str, "content_block_") {
-				return wire.Surely
-			}
-		case "role":
-			role = m.Value
-		case "content":
-			content = m.Value
-		case "error":
-			failure = m.Value
-		case "sequence_number", "event_id", "stream_id", "status": // of OpenAI's Responses and Realtime APIs
-			sequence = m.Value
-		}
+	if strings.HasPrefix(f.Type(), "content_block_") {
+		return wire.Surely
 	}
+	var kind, role, content, failure, foreign jsonscan.Value
+	f.Read(
+		kind.From("type"), role.From("role"), content.From("content"), failure.From("error"),
+		foreign.From("sequence_number"), foreign.From("event_id"), foreign.From("stream_id"), foreign.From("status"), // of OpenAI
+	)
 	switch kind.Str {
 	case "message_start", "message_delta", "message_stop":
 		return wire.Surely
 	case "ping":
 		return wire.Perhaps
 	case "message":
-		if role.Str == "assistant" && content.IsArray() && sequence.Raw == "" {
+		if role.Str == "assistant" && content.IsArray() && foreign.Raw == "" {
 			return wire.Surely
 		}
 	case "error":
-		if failure.IsObject() && sequence.Raw == "" {
+		if failure.IsObject() && foreign.Raw == "" {
 			return wire.Surely
 		}
 	}
@@ -99,61 +98,42 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	var e event
-	e.read(f)
-	return d.event(w, &e, f.JSON)
-}
-
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	return &c
+	var kind, index, block, delta, message, usage, failure, content jsonscan.Value
+	f.Read(
+		kind.From("type"), index.From("index"), block.From("content_block"), delta.From("delta"),
+		message.From("message"), usage.From("usage"), failure.From("error"), content.From("content"),
+	)
+	switch kind.Str {
+	case "content_block_delta":
+		return d.delta(w, index, delta)
+	case "content_block_start":
+		return d.startBlock(w, index, block)
+	case "content_block_stop":
+		d.stopBlock(w, index)
+	case "message_start":
+		return d.startMessage(w, message)
+	case "message_delta":
+		d.messageDelta(w, delta, usage)
+	case "message_stop":
+		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: d.Message})
+		d.Block, d.Kind, d.Usage = "", wire.NoBlock, ""
+	case "error":
+		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: d.Message, Text: w.FailureText(failure)})
+		d.Block, d.Kind = "", wire.NoBlock
+	case "message":
+		return d.wholeMessage(w, f.JSON)
+	case "":
+		return d.userMessage(w, content)
+	case "ping":
+	default:
+		w.Unknown("event", kind.Str, f.JSON)
+	}
+	return nil
 }
 
 // skips reports whether the deltas of a block are not used: the block of the
 // index is not a call.
 func (d *Decoder) skips(index string) bool { return d.Kind == wire.OtherBlock && d.Block == index }
-
-type event struct {
-	kind, index, block, delta, message, usage, failure, content jsonscan.Value
-}
-
-func (e *event) read(f wire.Frame) {
-	f.Read(
-		e.kind.From("type"), e.index.From("index"), e.block.From("content_block"), e.delta.From("delta"),
-		e.message.From("message"), e.usage.From("usage"), e.failure.From("error"),
-		e.content.From("content"),
-	)
-}
-
-func (d *Decoder) event(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
-	switch e.kind.Str {
-	case "content_block_delta":
-		return d.delta(w, e)
-	case "content_block_start":
-		return d.startBlock(w, e)
-	case "content_block_stop":
-		d.stopBlock(w, e.index)
-	case "message_start":
-		return d.startMessage(w, e.message)
-	case "message_delta":
-		d.messageDelta(w, e.delta, e.usage)
-	case "message_stop":
-		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: d.Message})
-		d.Block, d.Kind, d.Usage = "", wire.NoBlock, ""
-	case "error":
-		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: d.Message, Text: w.FailureText(e.failure)})
-		d.Block, d.Kind = "", wire.NoBlock
-	case "message":
-		return d.wholeMessage(w, v)
-	case "":
-		return d.userMessage(w, e.content)
-	case "ping":
-	default:
-		w.Unknown("event", e.kind.Str, v)
-	}
-	return nil
-}
 
 // userMessage emits the results of client tools and the text of a user message. Text
 // beside results does not interrupt: the message answers the calls.
@@ -165,5 +145,67 @@ func (d *Decoder) userMessage(w *wire.Writer, content jsonscan.Value) (problem *
 	if text := w.PlainText(content); text != "" || !results {
 		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: text, Aside: results})
 	}
+	return problem
+}
+
+// Fill completes the chunk of a delta, which belongs to the message that began
+// last.
+func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	c.Message = d.Message
+	return c.Kind != chunks.Fragment || !d.skips(c.Index)
+}
+
+// startMessage begins a message. A proxy that joins two answers may send the
+// second message_start before the first message has ended.
+func (d *Decoder) startMessage(w *wire.Writer, message jsonscan.Value) *wire.Problem {
+	if !message.IsObject() {
+		return wire.WrongType("message", message, "an object")
+	}
+	var id, role, content, usage jsonscan.Value
+	message.Read(id.From("id"), role.From("role"), content.From("content"), usage.From("usage"))
+	*d = Decoder{Message: wire.Keep(w.Text(id))}
+	if usage.IsObject() && len(usage.Raw) <= wire.MaxUsage {
+		d.Usage = strings.Clone(usage.Raw)
+	}
+	w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: w.Text(role), Fresh: true})
+	return d.blocks(w, d.Message, content)
+}
+
+// messageDelta emits the stop reason and the usage of a message_delta. The usage
+// takes precedence over that of message_start, and lacks some of its members.
+func (d *Decoder) messageDelta(w *wire.Writer, delta, usage jsonscan.Value) {
+	if reason := w.Text(delta.Member("stop_reason")); reason != "" {
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Message: d.Message, Reason: reason, Truncated: wire.AnthropicTruncates(reason)})
+	}
+	if usage.IsObject() {
+		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: d.Message, Usage: d.merge(w, d.Usage, usage)})
+	}
+}
+
+// merge returns the object over, preceded by the members of the object under
+// that it lacks.
+func (d *Decoder) merge(w *wire.Writer, under string, over jsonscan.Value) string {
+	if under == "" {
+		return over.Raw
+	}
+	return w.Build(func(dst []byte) []byte {
+		dst = append(dst, '{')
+		for m := jsonscan.ValueOf(under).Members(); m.Next(); {
+			if over.Member(m.Key).Raw == "" {
+				dst = wire.AppendMember(dst, &m)
+			}
+		}
+		for m := over.Members(); m.Next(); {
+			dst = wire.AppendMember(dst, &m)
+		}
+		return append(dst, '}')
+	})
+}
+
+func (d *Decoder) wholeMessage(w *wire.Writer, message jsonscan.Value) *wire.Problem {
+	problem := d.startMessage(w, message)
+	d.Usage = ""
+	d.messageDelta(w, message, message.Member("usage"))
+	w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: d.Message})
 	return problem
 }

@@ -7,13 +7,13 @@ import (
 )
 
 // startBlock begins a block: {"contentBlockIndex","start":{"toolUse"|"toolResult"}}.
-func (d *Decoder) startBlock(w *wire.Writer, e jsonscan.Value) *wire.Problem {
+func (d *decoder) startBlock(w *wire.Writer, e jsonscan.Value) *wire.Problem {
 	index, start := e.Member("contentBlockIndex"), e.Member("start")
 	if !start.IsObject() {
 		return wire.WrongType("contentBlockStart.start", start, "an object")
 	}
 	d.endResult(w)
-	*d = Decoder{Block: wire.Keep(index.Raw), Kind: wire.OtherBlock}
+	*d = decoder{Block: wire.Keep(index.Raw), Kind: wire.OtherBlock}
 	for m := start.Members(); m.Next(); {
 		if m.Key != "toolUse" && m.Key != "toolResult" {
 			w.UnknownMember("contentBlockStart.start", m.Key, m.Value)
@@ -34,7 +34,7 @@ func (d *Decoder) startBlock(w *wire.Writer, e jsonscan.Value) *wire.Problem {
 
 // call emits the beginning of a call, or a whole call (of.Whole):
 // {"toolUseId","name","type"?,"input"?}.
-func (d *Decoder) call(w *wire.Writer, of chunks.Chunk, v jsonscan.Value) {
+func (d *decoder) call(w *wire.Writer, of chunks.Chunk, v jsonscan.Value) {
 	of.Kind, of.Final = chunks.Fragment, true
 	var id, name, kind, input jsonscan.Value
 	w.ReadKnown("toolUse", v, id.From("toolUseId"), name.From("name"), kind.From("type"), input.From("input"))
@@ -48,7 +48,7 @@ func (d *Decoder) call(w *wire.Writer, of chunks.Chunk, v jsonscan.Value) {
 
 // input sets the args of a chunk. They are text, or an object where a proxy has
 // parsed them.
-func (d *Decoder) input(w *wire.Writer, c *chunks.Chunk, input jsonscan.Value) {
+func (d *decoder) input(w *wire.Writer, c *chunks.Chunk, input jsonscan.Value) {
 	if c.Object = input.IsObject(); c.Object {
 		c.Args = w.Compact(input.Raw)
 	} else {
@@ -56,7 +56,7 @@ func (d *Decoder) input(w *wire.Writer, c *chunks.Chunk, input jsonscan.Value) {
 	}
 }
 
-func (d *Decoder) delta(w *wire.Writer, e jsonscan.Value) *wire.Problem {
+func (d *decoder) delta(w *wire.Writer, e jsonscan.Value) *wire.Problem {
 	var index, delta jsonscan.Value
 	e.Read(index.From("contentBlockIndex"), delta.From("delta"))
 	if !delta.IsObject() {
@@ -93,29 +93,22 @@ func (d *Decoder) delta(w *wire.Writer, e jsonscan.Value) *wire.Problem {
 }
 
 // emitText emits text or reasoning. Its block has no start event.
-func (d *Decoder) emitText(w *wire.Writer, kind chunks.Kind, index, text jsonscan.Value) {
+func (d *decoder) emitText(w *wire.Writer, kind chunks.Kind, index, text jsonscan.Value) {
 	if d.Block != index.Raw || d.Kind != wire.PartBlock {
 		d.endResult(w)
-		*d = Decoder{Block: wire.Keep(index.Raw), Kind: wire.PartBlock}
+		*d = decoder{Block: wire.Keep(index.Raw), Kind: wire.PartBlock}
 	}
-	if s := w.Text(text); s != "" {
-		w.Emit(chunks.Chunk{Kind: kind, Part: index.Int(), Text: s})
-	}
+	w.EmitText(chunks.Chunk{Kind: kind, Part: index.Int()}, text)
 }
 
 // stopBlock ends a block. The kind of a block without a known beginning is not
-// known either: it may be a call, and a Seal without such a call has no effect.
-func (d *Decoder) stopBlock(w *wire.Writer, index jsonscan.Value) {
-	kind := wire.CallBlock
+// known either.
+func (d *decoder) stopBlock(w *wire.Writer, index jsonscan.Value) {
+	kind := wire.NoBlock
 	if d.Block == index.Raw && d.Kind != wire.NoBlock {
 		kind = d.Kind
 		d.endResult(w)
-		*d = Decoder{}
+		*d = decoder{}
 	}
-	switch kind {
-	case wire.CallBlock:
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, Index: index.Raw})
-	case wire.PartBlock:
-		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: index.Int()})
-	}
+	w.EndBlock("", kind, index)
 }

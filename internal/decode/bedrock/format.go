@@ -17,10 +17,13 @@
 package bedrock
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 	"streamer/internal/stored"
 )
 
@@ -30,7 +33,7 @@ func Format() wire.Format {
 		Name: "bedrock", Shape: "bedrock",
 		Keys:      slices.Concat([]string{"event", "stopReason", "role"}, eventNames[:], exceptionNames[:]),
 		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
 }
@@ -42,43 +45,28 @@ func claims(f wire.Frame) wire.Claim {
 	switch kind, payload := readEvent(f); {
 	case kind == "":
 	case kind == "metadata":
-		if payload.Member("usage").Member("inputTokens").Raw != "" {
-			return wire.Surely
-		}
-		return wire.Perhaps
-	case payload.IsObject():
-		return wire.Surely
+		return wire.SurelyIf(payload.Member("usage").Member("inputTokens").Raw != "", wire.Perhaps)
 	default:
-		return wire.Perhaps
+		return wire.SurelyIf(payload.IsObject(), wire.Perhaps)
 	}
 	return claimsMessage(f)
 }
 
-// Decoder decodes the events of a session. Its fields are the state between
-// events.
-type Decoder struct {
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
 	Block string         // raw index of the open block
 	Kind  wire.BlockKind // of the open block
 	// Result is the tool result in the open block.
 	Result Result
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Text("b", &d.Block)
 	stored.Number(f, "k", &d.Kind)
 	stored.Object(f, "r", &d.Result, (*Result).fields)
 }
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Result.Blocks = slices.Clone(c.Result.Blocks)
-	return &c
-}
-
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	kind, e := readEvent(f)
 	if kind == "" {
 		return d.wholeMessage(w, f.JSON)
@@ -88,7 +76,7 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	}
 	switch kind {
 	case "messageStart":
-		*d = Decoder{}
+		*d = decoder{}
 		w.Emit(chunks.Chunk{Kind: chunks.Start, Role: w.Text(e.Member("role")), Fresh: true})
 	case "contentBlockStart":
 		return d.startBlock(w, e)
@@ -98,7 +86,7 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		d.stopBlock(w, e.Member("contentBlockIndex"))
 	case "messageStop":
 		d.endResult(w)
-		*d = Decoder{}
+		*d = decoder{}
 		d.finish(w, e.Member("stopReason"))
 	case "metadata":
 		if usage := e.Member("usage"); usage.IsObject() {
@@ -106,8 +94,86 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		}
 		w.Emit(chunks.Chunk{Kind: chunks.Ended})
 	default:
-		*d = Decoder{}
-		w.FailRun("", d.failureText(w, kind, e))
+		*d = decoder{}
+		w.FailRun("", cmp.Or(w.Text(e.Member("message")), w.Text(e.Member("originalMessage")), kind))
 	}
 	return nil
+}
+
+// slots are those of the payload, which may be in its event, and that in {"event"}.
+var slots = wire.Slots{
+	wire.Unread:    {"p"}, // padding
+	wire.BlockSlot: {"contentBlockIndex"},
+	wire.TextSlot:  {"delta.text", "delta.reasoningContent.text"},
+	wire.ArgsSlot:  {"delta.toolUse.input"},
+}
+
+func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+	kind, _ := readEvent(f)
+	s.Walk(at, func(path string) wire.Slot {
+		return slots.At(strings.TrimPrefix(strings.TrimPrefix(path, "event."), "contentBlockDelta."))
+	})
+	return 0, kind == "contentBlockDelta" && s.Has(wire.BlockSlot)
+}
+
+// Fill returns false for a text that begins its block.
+func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	return c.Kind == chunks.Fragment || d.Kind == wire.PartBlock && wire.IsIndex(d.Block, c.Part)
+}
+
+func claimsMessage(f wire.Frame) wire.Claim {
+	var output, stop, role, content jsonscan.Value
+	f.Read(output.From("output"), stop.From("stopReason"), role.From("role"), content.From("content"))
+	if stop.IsString() && output.Member("message").IsObject() {
+		return wire.Surely
+	}
+	if role.Str == "user" {
+		for e := content.Elements(); e.Next(); {
+			if e.Value.Member("toolResult").IsObject() {
+				return wire.Surely
+			}
+		}
+	}
+	return wire.No
+}
+
+// readEvent returns the name and the payload of an event. The name is "" where the
+// frame is not an event of Bedrock.
+func readEvent(f wire.Frame) (kind string, payload jsonscan.Value) {
+	if isEvent(f.Name) {
+		return f.Name, f.JSON
+	}
+	alone := true
+	for m := f.Members(); m.Next(); {
+		switch {
+		case m.Key == "event" && m.Value.IsObject():
+			if inner := m.Value.Members(); inner.Next() && isEvent(inner.Key) {
+				return inner.Key, inner.Value
+			}
+			return "", jsonscan.Value{}
+		case m.Key == "metadata":
+			kind, payload = m.Key, m.Value
+		case isEvent(m.Key):
+			return m.Key, m.Value
+		case m.Key != "p" && !strings.HasPrefix(m.Key, "amazon-bedrock-"): // padding, and what InvokeModelWithResponseStream adds
+			alone = false
+		}
+	}
+	if !alone { // other formats have a member metadata too
+		return "", jsonscan.Value{}
+	}
+	return kind, payload
+}
+
+// The names of the events and of the exceptions. A stream has both.
+var (
+	eventNames     = [...]string{"messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"}
+	exceptionNames = [...]string{
+		"internalServerException", "modelStreamErrorException", "modelTimeoutException",
+		"serviceUnavailableException", "throttlingException", "validationException",
+	}
+)
+
+func isEvent(name string) bool {
+	return slices.Contains(eventNames[:], name) || slices.Contains(exceptionNames[:], name)
 }

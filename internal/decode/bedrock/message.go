@@ -11,7 +11,7 @@ import (
 // wholeMessage emits a message that was not streamed: the answer of Converse,
 // {"output":{"message":{"role","content"}},"stopReason","usage"}, or a user
 // message, which contains the results of client tools.
-func (d *Decoder) wholeMessage(w *wire.Writer, v jsonscan.Value) (first *wire.Problem) {
+func (d *decoder) wholeMessage(w *wire.Writer, v jsonscan.Value) (first *wire.Problem) {
 	message := v.Member("output").Member("message")
 	answer := message.IsObject()
 	if !answer {
@@ -22,7 +22,7 @@ func (d *Decoder) wholeMessage(w *wire.Writer, v jsonscan.Value) (first *wire.Pr
 		return wire.WrongType("content", content, "a list of blocks")
 	}
 	if answer {
-		*d = Decoder{}
+		*d = decoder{}
 		w.Emit(chunks.Chunk{Kind: chunks.Start, Role: w.Text(message.Member("role")), Fresh: true})
 	}
 	i := 0
@@ -40,23 +40,19 @@ func (d *Decoder) wholeMessage(w *wire.Writer, v jsonscan.Value) (first *wire.Pr
 }
 
 // block emits a block of a whole message. Of a user message it emits results only.
-func (d *Decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value, answer bool) *wire.Problem {
+func (d *decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value, answer bool) *wire.Problem {
 	for m := block.Members(); m.Next(); {
 		switch {
 		case m.Key == "toolResult":
-			return w.ToolResult(wire.ReadResult(m.Value))
+			return w.ToolResult(chunks.Chunk{}, wire.ReadResult(m.Value))
 		case !answer && (m.Key == "text" || m.Key == "toolUse"): // of a user message
 		case m.Key == "toolUse":
 			of.Part = 0
 			d.call(w, of, m.Value)
-		case m.Key == "text", m.Key == "reasoningContent":
-			c := chunks.Chunk{Kind: chunks.Text, Part: of.Part, Text: w.Text(m.Value)}
-			if m.Key == "reasoningContent" {
-				c.Kind, c.Text = chunks.Reasoning, w.Text(m.Value.Member("reasoningText").Member("text"))
-			}
-			if c.Text != "" {
-				w.Emit(c)
-			}
+		case m.Key == "text":
+			w.EmitText(chunks.Chunk{Kind: chunks.Text, Part: of.Part}, m.Value)
+		case m.Key == "reasoningContent":
+			w.EmitText(chunks.Chunk{Kind: chunks.Reasoning, Part: of.Part}, m.Value.Member("reasoningText").Member("text"))
 		default:
 			w.UnknownMember("the content block", m.Key, m.Value)
 		}
@@ -64,18 +60,7 @@ func (d *Decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value, a
 	return nil
 }
 
-// failureText returns the message of an exception: {"message","originalMessage"?}.
-func (d *Decoder) failureText(w *wire.Writer, kind string, e jsonscan.Value) string {
-	if s := w.Text(e.Member("message")); s != "" {
-		return s
-	}
-	if s := w.Text(e.Member("originalMessage")); s != "" {
-		return s
-	}
-	return kind
-}
-
-func (d *Decoder) finish(w *wire.Writer, stop jsonscan.Value) {
+func (d *decoder) finish(w *wire.Writer, stop jsonscan.Value) {
 	reason := w.Text(stop)
 	w.Emit(chunks.Chunk{Kind: chunks.Finish, Reason: reason, Truncated: truncates(reason)})
 }

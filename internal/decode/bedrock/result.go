@@ -23,12 +23,11 @@ func (r *Result) fields(f *stored.Fields) {
 	f.Bytes("c", &r.Blocks)
 }
 
-// maxResult is the maximum number of bytes of a result that comes in pieces.
 const maxResult = 1 << 20
 
 // startResult begins the result of a tool that the provider runs:
 // {"toolUseId","status"?,"type"?}.
-func (d *Decoder) startResult(w *wire.Writer, v jsonscan.Value) *wire.Problem {
+func (d *decoder) startResult(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	b := wire.Body{Writer: w}
 	d.Result.ID = wire.Keep(b.Text("toolUseId", v.Member("toolUseId")))
 	if status := b.Text("status", v.Member("status")); status != "" {
@@ -43,7 +42,7 @@ func (d *Decoder) startResult(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	return b.Problem
 }
 
-func (d *Decoder) addResult(w *wire.Writer, index, list jsonscan.Value) *wire.Problem {
+func (d *decoder) addResult(w *wire.Writer, index, list jsonscan.Value) *wire.Problem {
 	if !list.IsArray() {
 		return wire.WrongType("contentBlockDelta.delta.toolResult", list, "a list of blocks")
 	}
@@ -67,7 +66,7 @@ func (d *Decoder) addResult(w *wire.Writer, index, list jsonscan.Value) *wire.Pr
 
 // endResult emits the result that came in pieces, if there is one. A result that
 // consists of texts becomes one text.
-func (d *Decoder) endResult(w *wire.Writer) {
+func (d *decoder) endResult(w *wire.Writer) {
 	a := d.Result
 	d.Result = Result{}
 	if a.ID == "" {

@@ -13,7 +13,7 @@ import (
 // emitted, and that the rest is reported.
 func TestResultIsBounded(t *testing.T) {
 	const piece = maxResult / 4 // four pieces and the JSON around them are too long
-	d := new(Decoder)
+	d := new(decoder)
 	decode(d, `{"contentBlockStart":{"contentBlockIndex":1,"start":{"toolResult":{"toolUseId":"t"}}}}`)
 	delta := `{"contentBlockDelta":{"contentBlockIndex":1,"delta":{"toolResult":[{"text":"` + strings.Repeat("x", piece) + `"}]}}}`
 	results, problems := 0, 0
@@ -36,30 +36,8 @@ func TestResultIsBounded(t *testing.T) {
 	}
 }
 
-// TestClone checks that decoding changes no clone.
-func TestClone(t *testing.T) {
-	d := new(Decoder)
-	decode(d, `{"contentBlockStart":{"contentBlockIndex":1,"start":{"toolResult":{"toolUseId":"t"}}}}`)
-	delta := func(text string) string {
-		return `{"contentBlockDelta":{"contentBlockIndex":1,"delta":{"toolResult":[{"text":"` + text + `"}]}}}`
-	}
-	decode(d, delta("a"))
-	clone := d.Clone().(*Decoder)
-	decode(d, delta("b"))
-	decode(clone, delta("c"))
-	for _, c := range []struct {
-		d    *Decoder
-		want string
-	}{{d, "ab"}, {clone, "ac"}} {
-		got, _ := decode(c.d, `{"contentBlockStop":{"contentBlockIndex":1}}`)
-		if len(got) != 1 || got[0].Text != c.want {
-			t.Errorf("got %+v, want the text %s", got, c.want)
-		}
-	}
-}
-
 // decode returns the chunks of an event.
-func decode(d *Decoder, event string) ([]chunks.Chunk, *wire.Problem) {
+func decode(d *decoder, event string) ([]chunks.Chunk, *wire.Problem) {
 	var w wire.Writer
 	problem := d.Decode(&w, wire.Frame{JSON: jsonscan.ValueOf(event)})
 	return w.Chunks(), problem

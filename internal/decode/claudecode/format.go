@@ -12,6 +12,8 @@
 package claudecode
 
 import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/anthropic"
 	"streamer/internal/decode/cursoragent"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -57,11 +59,8 @@ func claims(f wire.Frame) wire.Claim {
 	case "rate_limit_event", "tool_progress", "tool_use_summary":
 		mine = l.session.IsString() && l.uuid.IsString()
 	}
-	switch {
-	case mine:
-		return wire.Surely
-	case perhaps:
-		return wire.IfNoOther
+	if mine || perhaps {
+		return wire.SurelyIf(mine, wire.IfNoOther)
 	}
 	return wire.No
 }
@@ -86,4 +85,21 @@ func (l *line) read(f wire.Frame) {
 		l.aborted.From("aborted"), l.synthetic.From("isSynthetic"), l.supersedes.From("supersedes"),
 		l.toolUse.From("tool_use_id"), l.description.From("description"),
 	)
+}
+
+func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+	members := s.Members(at)
+	s.Add(members.Get("parent_tool_use_id"), wire.NamespaceSlot)
+	for _, key := range [...]string{"session_id", "uuid", "ttft_ms"} {
+		s.Add(members.Get(key), wire.Unread)
+	}
+	note, ok = anthropic.FindSlots(s, wire.Frame{JSON: f.JSON.Member("event")}, members.Get("event"))
+	return note, ok && f.Type() == "stream_event"
+}
+
+// Fill completes the chunk of a delta, which belongs to the newest message of its
+// agent.
+func (d *Decoder) Fill(w *wire.Writer, note uint8, c *chunks.Chunk) bool {
+	a := d.find(c.Namespace)
+	return a.streams() && a.Blocks.Fill(w, note, c)
 }

@@ -53,7 +53,7 @@ func (d *Decoder) openCalls(w *wire.Writer, n int) {
 		case c.Kind == chunks.Fragment && c.ID != "":
 			d.open(c.ID, c.Name)
 		case c.Kind == chunks.Result:
-			d.closeCall(c.ID)
+			d.closeCall(w, c.ID)
 		}
 	}
 }
@@ -123,9 +123,7 @@ func (d *Decoder) blocks(w *wire.Writer, a *Agent, message jsonscan.Value) (prob
 	for e := message.Member("content").Elements(); e.Next(); {
 		k := w.Len()
 		p := anthropic.Block(w, chunks.Chunk{Message: a.Blocks.Message, Part: a.Parts}, e.Value)
-		if problem == nil {
-			problem = p
-		}
+		problem = cmp.Or(problem, p)
 		if list := w.Since(k); len(list) > 0 && (list[0].Kind == chunks.Text || list[0].Kind == chunks.Reasoning) {
 			w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: a.Blocks.Message, Part: a.Parts})
 			a.Parts++
@@ -166,7 +164,8 @@ func (d *Decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 			}
 		case "tool_result":
 			prompt = false
-			problem = cmp.Or(problem, d.toolResult(w, e.Value, parent))
+			d.closeCall(w, w.Text(e.Value.Member("tool_use_id")))
+			problem = cmp.Or(problem, w.ToolResult(chunks.Chunk{Namespace: parent}, wire.ReadResult(e.Value)))
 		default:
 			w.Unknown("content block", wire.TypeOf(e.Value), e.Value)
 		}
@@ -174,17 +173,5 @@ func (d *Decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 	if prompt && parent == "" && l.synthetic.Kind != jsonscan.True {
 		w.Emit(chunks.Chunk{Kind: chunks.Human, ID: w.Text(l.uuid), Text: w.PlainText(content), Aside: true})
 	}
-	return problem
-}
-
-// toolResult emits one result. It ends the messages of the agent that the call
-// started.
-func (d *Decoder) toolResult(w *wire.Writer, block jsonscan.Value, parent string) *wire.Problem {
-	if a := d.closeCall(w.Text(block.Member("tool_use_id"))); a != nil {
-		d.endMessage(w, a)
-	}
-	n := w.Len()
-	problem := w.ToolResult(wire.ReadResult(block))
-	d.place(w, n, parent)
 	return problem
 }

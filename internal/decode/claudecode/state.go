@@ -70,25 +70,6 @@ const (
 	maxOpen  = 256
 )
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Root = d.Root.clone()
-	c.Below = slices.Clone(d.Below)
-	for i := range c.Below {
-		c.Below[i] = d.Below[i].clone()
-	}
-	c.Open = slices.Clone(d.Open)
-	return &c
-}
-
-func (a *Agent) clone() Agent {
-	c := *a
-	c.Blocks = *a.Blocks.Clone().(*anthropic.Decoder)
-	return c
-}
-
-// find returns the agent that a call started, or nil where no message of it is known.
 func (d *Decoder) find(parent string) *Agent {
 	if parent == "" {
 		return &d.Root
@@ -127,19 +108,16 @@ func (d *Decoder) isOpen(id string) bool {
 }
 
 // closeCall records that a call has its result, which ends the agent that the call
-// started. It returns that agent, or nil.
-func (d *Decoder) closeCall(id string) *Agent {
+// started.
+func (d *Decoder) closeCall(w *wire.Writer, id string) {
 	d.Open = slices.DeleteFunc(d.Open, func(c Call) bool { return c.ID == id })
 	i := slices.IndexFunc(d.Below, func(a Agent) bool { return a.Parent == id })
-	if i < 0 {
-		return nil
+	if i >= 0 {
+		d.endMessage(w, &d.Below[i])
+		d.Below = slices.Delete(d.Below, i, i+1)
 	}
-	a := d.Below[i]
-	d.Below = slices.Delete(d.Below, i, i+1)
-	return &a
 }
 
-// newest returns the id of the newest open call of a tool, or "".
 func (d *Decoder) newest(name string) string {
 	for i := len(d.Open) - 1; i >= 0; i-- {
 		if d.Open[i].Name == name {

@@ -11,9 +11,6 @@
 package codex
 
 import (
-	"slices"
-	"strings"
-
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -27,7 +24,7 @@ func Format() wire.Format {
 		Keys:    []string{"type"},
 		Claims:  claims,
 		Console: true,
-		New:     func() wire.Decoder { return new(Decoder) },
+		New:     func() wire.Decoder { return new(decoder) },
 	}
 }
 
@@ -38,19 +35,11 @@ func claims(f wire.Frame) wire.Claim {
 	case "thread.started", "turn.started", "turn.completed", "turn.failed":
 		return wire.Surely
 	case "session.created":
-		if e.session.IsString() {
-			return wire.Surely
-		}
+		return wire.SurelyIf(e.session.IsString(), wire.No)
 	case "item.started", "item.updated", "item.completed":
-		if e.item.IsObject() {
-			return wire.Surely
-		}
-	case "error":
-		if e.message.IsString() {
-			return wire.IfKnown
-		}
+		return wire.SurelyIf(e.item.IsObject(), wire.No)
 	default:
-		if strings.HasPrefix(kind, "thread.") || strings.HasPrefix(kind, "turn.") || strings.HasPrefix(kind, "item.") {
+		if kind == "error" && e.message.IsString() || wire.HasAnyPrefix(kind, "thread.", "turn.", "item.") {
 			return wire.IfKnown
 		}
 	}
@@ -68,9 +57,8 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// Decoder decodes the events of a session. Its fields are the state between
-// events.
-type Decoder struct {
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
 	Running bool     // a turn is open
 	Text    bool     // the message has its agent_message
 	Parts   int      // content parts of the message so far
@@ -79,8 +67,7 @@ type Decoder struct {
 	Blank []string
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("r", &d.Running)
 	f.Flag("t", &d.Text)
 	stored.Number(f, "p", &d.Parts)
@@ -88,19 +75,11 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	f.Texts("b", &d.Blank)
 }
 
-// maxOpen is the maximum length of Open and Blank.
 const maxOpen = 256
-
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Open, c.Blank = slices.Clone(d.Open), slices.Clone(d.Blank)
-	return &c
-}
 
 // Decode emits the chunks of a frame. Events of other types have no effect: an
 // error is a warning or precedes turn.failed.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
 	switch e.kind.Str {
@@ -127,16 +106,16 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 
 // start begins a run, unless one is open: the stream may begin in the middle of a
 // turn.
-func (d *Decoder) start(w *wire.Writer) {
+func (d *decoder) start(w *wire.Writer) {
 	if !d.Running {
-		*d = Decoder{Running: true}
+		*d = decoder{Running: true}
 		w.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
 	}
 }
 
 // abort ends a turn that has no end on the wire, because another process or turn
 // begins. The CLI prints no event where a turn is interrupted.
-func (d *Decoder) abort(w *wire.Writer) {
+func (d *decoder) abort(w *wire.Writer) {
 	if d.Running {
 		d.end(w, chunks.Chunk{Status: "cancelled", Text: "the turn has no end in the stream"})
 	}
@@ -144,8 +123,8 @@ func (d *Decoder) abort(w *wire.Writer) {
 
 // end ends a run. Items that were not completed have no result: some versions of the
 // CLI print none for items that are abandoned.
-func (d *Decoder) end(w *wire.Writer, c chunks.Chunk) {
+func (d *decoder) end(w *wire.Writer, c chunks.Chunk) {
 	c.Kind, c.Abandons = chunks.RunEnd, c.Status == "completed"
 	w.Emit(c)
-	*d = Decoder{}
+	*d = decoder{}
 }

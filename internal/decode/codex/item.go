@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"slices"
 
 	"streamer/internal/chunks"
@@ -17,7 +18,7 @@ type item struct {
 	whole                            jsonscan.Value
 }
 
-func (d *Decoder) read(w *wire.Writer, v jsonscan.Value) (i item) {
+func (d *decoder) read(w *wire.Writer, v jsonscan.Value) (i item) {
 	i.whole = v
 	var kind, id, text, status jsonscan.Value
 	v.Read(
@@ -33,7 +34,7 @@ func (d *Decoder) read(w *wire.Writer, v jsonscan.Value) (i item) {
 
 // item emits the chunks of an item. Items of other types, such as todo_list and
 // error, are neither content nor calls.
-func (d *Decoder) item(w *wire.Writer, event string, v jsonscan.Value) *wire.Problem {
+func (d *decoder) item(w *wire.Writer, event string, v jsonscan.Value) *wire.Problem {
 	i := d.read(w, v)
 	completed := event == "item.completed"
 	switch i.kind {
@@ -59,7 +60,7 @@ func (d *Decoder) item(w *wire.Writer, event string, v jsonscan.Value) *wire.Pro
 
 // unknownItem reads an item of an unknown type, or in an event of an unknown type. Items of
 // calls have more than a text.
-func (d *Decoder) unknownItem(w *wire.Writer, what, kind string, v jsonscan.Value) {
+func (d *decoder) unknownItem(w *wire.Writer, what, kind string, v jsonscan.Value) {
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "id", "type", "item_type", "text", "message", "items":
@@ -69,7 +70,7 @@ func (d *Decoder) unknownItem(w *wire.Writer, what, kind string, v jsonscan.Valu
 	}
 }
 
-func (d *Decoder) text(w *wire.Writer, text string) {
+func (d *decoder) text(w *wire.Writer, text string) {
 	d.start(w)
 	if d.Text {
 		d.Parts = 0
@@ -79,7 +80,7 @@ func (d *Decoder) text(w *wire.Writer, text string) {
 	d.content(w, chunks.Text, text)
 }
 
-func (d *Decoder) content(w *wire.Writer, kind chunks.Kind, text string) {
+func (d *decoder) content(w *wire.Writer, kind chunks.Kind, text string) {
 	d.start(w)
 	if text == "" {
 		return
@@ -93,7 +94,7 @@ func (d *Decoder) content(w *wire.Writer, kind chunks.Kind, text string) {
 // call emits a call and, where the item is completed, its result. An item that was
 // completed before is not open, so its id begins another call: each process counts
 // its items from zero.
-func (d *Decoder) call(w *wire.Writer, i *item, completed bool) {
+func (d *decoder) call(w *wire.Writer, i *item, completed bool) {
 	d.start(w)
 	if !slices.Contains(d.Open, i.id) {
 		d.begin(w, i)
@@ -103,14 +104,14 @@ func (d *Decoder) call(w *wire.Writer, i *item, completed bool) {
 		d.seal(w, i)
 	}
 	if completed {
-		d.Open = remove(d.Open, i.id)
+		d.Open = slices.DeleteFunc(d.Open, i.is)
 		d.result(w, i)
 	}
 }
 
 // begin emits the beginning of a call. The args of most items are whole when they
 // start. A search may have its query only when it is completed.
-func (d *Decoder) begin(w *wire.Writer, i *item) {
+func (d *decoder) begin(w *wire.Writer, i *item) {
 	c := chunks.Chunk{Kind: chunks.Fragment, ID: i.id, Name: i.kind, CallKind: "server", Provider: true, Opens: true, Final: true}
 	switch i.kind {
 	case "mcp_tool_call":
@@ -119,9 +120,7 @@ func (d *Decoder) begin(w *wire.Writer, i *item) {
 	case "collab_tool_call":
 		c.Name = w.Text(i.tool)
 	}
-	if c.Name == "" {
-		c.Name = i.kind
-	}
+	c.Name = cmp.Or(c.Name, i.kind)
 	d.Open = append(wire.MakeRoom(d.Open, maxOpen), wire.Keep(i.id))
 	if i.blank() {
 		w.Emit(c)
@@ -133,53 +132,44 @@ func (d *Decoder) begin(w *wire.Writer, i *item) {
 	d.seal(w, i)
 }
 
-func (d *Decoder) seal(w *wire.Writer, i *item) {
+func (d *decoder) seal(w *wire.Writer, i *item) {
 	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: i.id})
-	d.Blank = remove(d.Blank, i.id)
+	d.Blank = slices.DeleteFunc(d.Blank, i.is)
 }
 
-func remove(list []string, s string) []string {
-	if k := slices.Index(list, s); k >= 0 {
-		return slices.Delete(list, k, k+1)
+func (i *item) is(id string) bool { return id == i.id }
+
+// input returns the member of an item that is the args of a tool of the CLI.
+func (i *item) input() member {
+	switch i.kind {
+	case "command_execution":
+		return member{`"command"`, i.command}
+	case "file_change":
+		return member{`"changes"`, i.changes}
+	case "web_search":
+		return member{`"query"`, i.query}
 	}
-	return list
+	return member{}
 }
 
 func (i *item) blank() bool {
-	args := jsonscan.Value{}
-	switch i.kind {
-	case "command_execution":
-		args = i.command
-	case "file_change":
-		args = i.changes
-	case "web_search":
-		args = i.query
-	default:
-		return false
-	}
-	elements := args.Elements()
-	return !args.Present() || args.Raw == `""` || args.IsArray() && !elements.Next()
+	m := i.input()
+	elements := m.value.Elements()
+	return m.rawKey != "" && (!m.value.Present() || m.value.Raw == `""` || m.value.IsArray() && !elements.Next())
 }
 
-func (d *Decoder) args(w *wire.Writer, i *item) string {
-	switch i.kind {
-	case "command_execution":
-		return d.object(w, member{`"command"`, i.command})
-	case "file_change":
-		return d.object(w, member{`"changes"`, i.changes})
-	case "web_search":
-		return d.object(w, member{`"query"`, i.query})
-	case "collab_tool_call":
+func (d *decoder) args(w *wire.Writer, i *item) string {
+	if m := i.input(); m.rawKey != "" {
+		return d.object(w, m)
+	}
+	if i.kind == "collab_tool_call" {
 		return d.object(w, member{`"prompt"`, i.prompt}, member{`"receiver_thread_ids"`, i.receivers})
 	}
 	if !i.arguments.Present() {
 		w.UnknownMembers("the item", i.whole, "tool", "result", "error")
 		return "{}"
 	}
-	if i.arguments.IsNested() {
-		return w.Compact(i.arguments.Raw)
-	}
-	return i.arguments.Raw
+	return w.Compact(i.arguments.Raw)
 }
 
 type member struct {
@@ -187,7 +177,7 @@ type member struct {
 	value  jsonscan.Value
 }
 
-func (d *Decoder) object(w *wire.Writer, members ...member) string {
+func (d *decoder) object(w *wire.Writer, members ...member) string {
 	return w.Compact(w.Build(func(dst []byte) []byte {
 		dst = append(dst, '{')
 		for _, m := range members {
@@ -199,7 +189,7 @@ func (d *Decoder) object(w *wire.Writer, members ...member) string {
 	}))
 }
 
-func (d *Decoder) result(w *wire.Writer, i *item) {
+func (d *decoder) result(w *wire.Writer, i *item) {
 	c := chunks.Chunk{Kind: chunks.Result, ID: i.id, Status: i.resultStatus()}
 	switch {
 	case i.failure.Present():
@@ -209,17 +199,13 @@ func (d *Decoder) result(w *wire.Writer, i *item) {
 	case i.kind == "collab_tool_call" && i.agentStates.IsNested():
 		c.Content = w.Compact(i.agentStates.Raw)
 	case i.kind == "mcp_tool_call":
-		c.Content, c.Text = d.mcpResult(w, i.result)
+		content := i.result
+		if list := content.Member("content"); list.IsArray() {
+			content = list
+		}
+		c.Content, c.Text = w.ContentOf(content)
 	}
 	w.Emit(c)
-}
-
-// mcpResult returns the content of an MCP result: {"content":[…],"structured_content"}.
-func (d *Decoder) mcpResult(w *wire.Writer, v jsonscan.Value) (content, text string) {
-	if list := v.Member("content"); list.IsArray() {
-		return w.Compact(list.Raw), ""
-	}
-	return w.ContentOf(v)
 }
 
 // resultStatus returns success, error or denied. The exit code is null where the

@@ -25,10 +25,14 @@ import (
 func Format() wire.Format {
 	return wire.Format{
 		Name: "cohere", Shape: "openai",
-		Keys:      []string{"type", "finish_reason"},
-		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
-		FindSlots: findSlots,
+		Keys:   []string{"type", "finish_reason"},
+		Claims: claims,
+		New:    func() wire.Decoder { return new(decoder) },
+		FindSlots: wire.Slots{
+			wire.BlockSlot: {"index"},
+			wire.TextSlot:  {"delta.message.tool_plan", "delta.message.content.text", "delta.message.content.thinking"},
+			wire.ArgsSlot:  {"delta.message.tool_calls.function.arguments"},
+		}.Of("tool-plan-delta", "content-delta", "tool-call-delta"),
 	}
 }
 
@@ -41,10 +45,7 @@ func claims(f wire.Frame) wire.Claim {
 	switch kind.Str {
 	case "message-start", "message-end", "content-start", "content-delta", "tool-plan-delta", "tool-call-start", "tool-call-delta", "citation-start":
 		// Other formats have events of these names, without this delta.
-		if delta.IsObject() {
-			return wire.Surely
-		}
-		return wire.IfKnown
+		return wire.SurelyIf(delta.IsObject(), wire.IfKnown)
 	case "content-end", "tool-call-end", "citation-end":
 		return wire.Surely
 	case "debug":
@@ -60,66 +61,108 @@ func claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// Decoder decodes the events of a session. Its field is the state between events.
-type Decoder struct {
+// decoder decodes the events of a session. Its field is the state between events.
+type decoder struct {
 	Message string // id of the message that began last
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) { f.Text("m", &d.Message) }
+func (d *decoder) Fields(f *stored.Fields) { f.Text("m", &d.Message) }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	var e event
-	e.read(f)
-	if e.delta.Present() && !e.delta.IsObject() {
-		return wire.WrongType("delta", e.delta, "an object")
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+	var kind, id, index, delta, answer jsonscan.Value
+	f.Read(answer.From("message"), kind.From("type"), id.From("id"), index.From("index"), delta.From("delta"))
+	if delta.Present() && !delta.IsObject() {
+		return wire.WrongType("delta", delta, "an object")
 	}
-	return d.event(w, &e, f.JSON)
-}
-
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	return &c
-}
-
-type event struct {
-	kind, id, index, delta, answer jsonscan.Value
-}
-
-func (e *event) read(f wire.Frame) {
-	f.Read(
-		e.answer.From("message"), e.kind.From("type"), e.id.From("id"), e.index.From("index"),
-		e.delta.From("delta"),
-	)
-}
-
-func (d *Decoder) event(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
-	switch message := e.delta.Member("message"); e.kind.Str {
+	switch message := delta.Member("message"); kind.Str {
 	case "message-start":
-		d.Message = wire.Keep(w.Text(e.id))
+		d.Message = wire.Keep(w.Text(id))
 		w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: w.Text(message.Member("role")), Fresh: true})
 	case "tool-plan-delta":
 		d.emitText(w, chunks.Reasoning, 0, message.Member("tool_plan"))
 	case "content-start", "content-delta":
 		content := message.Member("content")
-		d.emitText(w, chunks.Text, e.index.Int(), content.Member("text"))
-		d.emitText(w, chunks.Reasoning, e.index.Int(), content.Member("thinking"))
+		d.emitText(w, chunks.Text, index.Int(), content.Member("text"))
+		d.emitText(w, chunks.Reasoning, index.Int(), content.Member("thinking"))
 	case "content-end":
-		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: d.Message, Part: e.index.Int()})
+		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: d.Message, Part: index.Int()})
 	case "tool-call-start", "tool-call-delta":
-		return d.toolCall(w, e.index, message.Member("tool_calls"), e.kind.Str == "tool-call-start")
+		return d.toolCall(w, index, message.Member("tool_calls"), kind.Str == "tool-call-start")
 	case "tool-call-end":
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: d.Message, Index: e.index.Raw})
+		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: d.Message, Index: index.Raw})
 	case "message-end":
-		d.endMessage(w, e.delta)
+		d.endMessage(w, delta)
 	case "":
-		if e.answer.IsObject() {
-			d.wholeAnswer(w, w.Text(e.id), e.answer, v)
+		if answer.IsObject() {
+			d.wholeAnswer(w, w.Text(id), answer, f.JSON)
 			return nil
 		}
-		return w.ToolResult(wire.ReadResult(v))
+		return w.ToolResult(chunks.Chunk{}, wire.ReadResult(f.JSON))
 	}
 	return nil
+}
+
+// Fill completes the chunk of a delta, which belongs to the message that began
+// last.
+func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	c.Message = d.Message
+	return true
+}
+
+func (d *decoder) wholeAnswer(w *wire.Writer, id string, message, end jsonscan.Value) {
+	d.Message = wire.Keep(id)
+	w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: "assistant", Fresh: true})
+	d.emitText(w, chunks.Reasoning, 0, message.Member("tool_plan"))
+	part := 0
+	for e := message.Member("content").Elements(); e.Next(); part++ {
+		d.emitText(w, chunks.Reasoning, part, e.Value.Member("thinking"))
+		d.emitText(w, chunks.Text, part, e.Value.Member("text"))
+	}
+	for e := message.Member("tool_calls").Elements(); e.Next(); {
+		w.OpenAICall(wire.Choice{Message: d.Message, Whole: true}, e.Value)
+	}
+	w.UnknownMembers("the message", message, "content", "tool_plan", "tool_calls", "citations")
+	d.endMessage(w, end)
+}
+
+func (d *decoder) emitText(w *wire.Writer, kind chunks.Kind, part int, v jsonscan.Value) {
+	w.EmitText(chunks.Chunk{Kind: kind, Message: d.Message, Part: part}, v)
+}
+
+func (d *decoder) toolCall(w *wire.Writer, index, call jsonscan.Value, begins bool) *wire.Problem {
+	if e := call.Elements(); e.Next() { // servers that imitate Cohere send a list of one
+		call = e.Value
+	}
+	if !call.IsObject() {
+		return wire.WrongType("delta.message.tool_calls", call, "an object")
+	}
+	var id, function, name, args jsonscan.Value
+	w.ReadKnown("delta.message.tool_calls", call, id.From("id"), function.From("function"))
+	w.ReadKnown("delta.message.tool_calls.function", function, name.From("name"), args.From("arguments"))
+	w.EmitCall(chunks.Chunk{
+		Kind: chunks.Fragment, Message: d.Message, Index: index.Raw,
+		ID: w.Text(id), Name: w.Text(name), Args: w.Text(args), Final: begins, Opens: begins, Exact: !begins,
+	})
+	return nil
+}
+
+// endMessage emits the end of a message. The finish reasons ERROR, ERROR_LIMIT and
+// the like, and TIMEOUT are failures of the provider, which end the run.
+func (d *decoder) endMessage(w *wire.Writer, delta jsonscan.Value) {
+	var finish, usage, failure jsonscan.Value
+	delta.Read(finish.From("finish_reason"), usage.From("usage"), failure.From("error"))
+	message := d.Message
+	reason := w.Text(finish)
+	w.EmitUsage(chunks.Chunk{Message: message}, usage)
+	switch {
+	case failure.Present():
+		w.FailRun(message, w.FailureText(failure))
+		return
+	case strings.HasPrefix(reason, "ERROR"), reason == "TIMEOUT":
+		w.FailRun(message, "the finish reason is "+reason)
+		return
+	case reason != "":
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Message: message, Reason: reason, Truncated: reason == "MAX_TOKENS"})
+	}
+	w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: message})
 }

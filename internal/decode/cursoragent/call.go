@@ -11,7 +11,7 @@ import (
 
 // toolCall emits a call, or its result. A call that was refused may have no line of its
 // start.
-func (d *Decoder) toolCall(w *wire.Writer, l *line) *wire.Problem {
+func (d *decoder) toolCall(w *wire.Writer, l *line) *wire.Problem {
 	id := w.Text(l.id)
 	if !l.id.IsString() || id == "" {
 		return wire.WrongType("call_id", l.id, "a string that is not empty")
@@ -44,7 +44,7 @@ func (d *Decoder) toolCall(w *wire.Writer, l *line) *wire.Problem {
 // tool returns the name, the args and the result in a tool_call: {"XToolCall":{"args","result"?}},
 // or in older versions {"function":{"name","arguments"}}. The args of an MCP tool have its
 // name and its args.
-func (d *Decoder) tool(w *wire.Writer, call jsonscan.Value) (name string, args, result jsonscan.Value, problem *wire.Problem) {
+func (d *decoder) tool(w *wire.Writer, call jsonscan.Value) (name string, args, result jsonscan.Value, problem *wire.Problem) {
 	var tool jsonscan.Value
 	for m := call.Members(); m.Next(); {
 		if m.Value.IsObject() && (m.Key == "function" || strings.HasSuffix(m.Key, "ToolCall")) {
@@ -84,7 +84,7 @@ func (d *Decoder) tool(w *wire.Writer, call jsonscan.Value) (name string, args, 
 
 // result emits a result, {OUTCOME:{…}}. A command that ends with another exit code than
 // 0 may have the outcome success.
-func (d *Decoder) result(w *wire.Writer, id string, v jsonscan.Value) {
+func (d *decoder) result(w *wire.Writer, id string, v jsonscan.Value) {
 	c := chunks.Chunk{Kind: chunks.Result, ID: id, Status: "error"}
 	outcome, content := "", v
 	for m := v.Members(); m.Next(); {

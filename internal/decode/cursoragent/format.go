@@ -14,8 +14,6 @@
 package cursoragent
 
 import (
-	"slices"
-
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 	"streamer/internal/stored"
@@ -28,7 +26,7 @@ func Format() wire.Format {
 		Keys:    []string{"subtype", "session_id"},
 		Claims:  claims,
 		Console: true,
-		New:     func() wire.Decoder { return new(Decoder) },
+		New:     func() wire.Decoder { return new(decoder) },
 	}
 }
 
@@ -48,11 +46,8 @@ func claims(f wire.Frame) wire.Claim {
 	case "result":
 		sure = l.subtype.IsString() && l.request.IsString() && !l.uuid.Present()
 	}
-	switch {
-	case sure:
-		return wire.Surely
-	case l.kind.IsString() && l.session.IsString():
-		return wire.IfKnown
+	if sure || l.kind.IsString() && l.session.IsString() {
+		return wire.SurelyIf(sure, wire.IfKnown)
 	}
 	return wire.No
 }
@@ -96,8 +91,8 @@ func (l *line) read(f wire.Frame) {
 	)
 }
 
-// Decoder decodes the lines of a session. Its fields are the state between lines.
-type Decoder struct {
+// decoder decodes the lines of a session. Its fields are the state between lines.
+type decoder struct {
 	Run      bool     // a process has begun and not ended
 	Open     bool     // a message has begun
 	Model    string   // its model_call_id
@@ -118,8 +113,7 @@ const (
 	Answer
 )
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("r", &d.Run)
 	f.Flag("o", &d.Open)
 	f.Text("m", &d.Model)
@@ -130,12 +124,4 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	f.Texts("c", &d.Calls)
 }
 
-// maxCalls is the maximum length of Calls.
 const maxCalls = 256
-
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Calls = slices.Clone(d.Calls)
-	return &c
-}

@@ -10,12 +10,13 @@ import (
 
 // Decode emits the chunks of a line. An interaction_query is a request of the program to
 // itself, whose calls have lines of their own.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var l line
 	l.read(f)
 	switch kind := l.kind.Str; {
 	case kind == "system" && l.subtype.Str == "init":
-		d.start(w)
+		w.StartRun(d.Run)
+		*d = decoder{Run: true}
 	case kind == "user" && l.message.IsObject():
 		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: w.PlainText(l.message.Member("content"))})
 	case kind == "thinking" && l.subtype.Str == "delta":
@@ -38,21 +39,12 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return nil
 }
 
-// start begins a run. A process that was killed has not written its end.
-func (d *Decoder) start(w *wire.Writer) {
-	if d.Run {
-		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the program ended without a result"})
-	}
-	*d = Decoder{Run: true}
-	w.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
-}
-
-func (d *Decoder) begin(w *wire.Writer, l *line) {
+func (d *decoder) begin(w *wire.Writer, l *line) {
 	model := wire.Keep(w.Text(l.model))
 	same := model != "" && model == d.Model
 	unknown := (model == "" || d.Model == "") && !d.Answered
 	if !d.Open || !same && !unknown {
-		*d = Decoder{Run: true, Open: true, Calls: d.Calls}
+		*d = decoder{Run: true, Open: true, Calls: d.Calls}
 		w.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
 	}
 	if model != "" {
@@ -60,7 +52,7 @@ func (d *Decoder) begin(w *wire.Writer, l *line) {
 	}
 }
 
-func (d *Decoder) write(w *wire.Writer, l *line, as TextKind, text string) {
+func (d *decoder) write(w *wire.Writer, l *line, as TextKind, text string) {
 	if text == "" {
 		return
 	}
@@ -76,7 +68,7 @@ func (d *Decoder) write(w *wire.Writer, l *line, as TextKind, text string) {
 	w.Emit(c)
 }
 
-func (d *Decoder) endText(w *wire.Writer) {
+func (d *decoder) endText(w *wire.Writer) {
 	if d.Written != Nothing {
 		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: d.Part})
 		d.Part, d.Written = d.Part+1, Nothing
@@ -86,7 +78,7 @@ func (d *Decoder) endText(w *wire.Writer) {
 
 // assistant emits text. With --stream-partial-output, a line with a time and without a
 // model_call_id is a piece, and a line with all of the text follows the pieces.
-func (d *Decoder) assistant(w *wire.Writer, l *line) {
+func (d *decoder) assistant(w *wire.Writer, l *line) {
 	piece := l.time.Present() && !l.model.Present()
 	if !piece && d.Pieces {
 		d.begin(w, l)
@@ -106,7 +98,7 @@ func (d *Decoder) assistant(w *wire.Writer, l *line) {
 }
 
 // end ends the run. A process that ended well has left no call open.
-func (d *Decoder) end(w *wire.Writer, l *line) {
+func (d *decoder) end(w *wire.Writer, l *line) {
 	c := chunks.Chunk{Kind: chunks.RunEnd, Status: "completed", Abandons: true}
 	if l.failed.Kind == jsonscan.True || l.subtype.Str != "success" {
 		c.Status, c.Text, c.Abandons = "error", w.Text(l.result), false
@@ -115,6 +107,6 @@ func (d *Decoder) end(w *wire.Writer, l *line) {
 		}
 	}
 	d.endText(w)
-	*d = Decoder{}
+	*d = decoder{}
 	w.Emit(c)
 }

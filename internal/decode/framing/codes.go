@@ -2,7 +2,6 @@ package framing
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"streamer/internal/decode/wire"
@@ -35,13 +34,6 @@ func (c *Code) fields(f *stored.Fields) {
 	f.Flag("k", &c.Skip)
 }
 
-func (c *Code) clone() *Code {
-	d := *c
-	d.Text = slices.Clone(c.Text)
-	return &d
-}
-
-// status reads the text to its end and returns the status of the JSON in it.
 func (c *Code) status() jsonscan.Status {
 	_, data, ok := cutCode(wire.Alias(c.Text))
 	if !ok {

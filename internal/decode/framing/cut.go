@@ -1,7 +1,6 @@
 package framing
 
 import (
-	"slices"
 	"strings"
 
 	"streamer/internal/decode/wire"
@@ -39,25 +38,6 @@ func (c *Cut) fields(f *stored.Fields) {
 
 func (c *Cut) empty() bool {
 	return c.JSON == nil && c.Code == nil && c.Frame == nil && !c.List && c.Early == nil
-}
-
-func (c *Cut) clone() *Cut {
-	d := *c
-	d.Early = slices.Clone(c.Early)
-	if c.JSON != nil {
-		m := *c.JSON
-		m.Text = slices.Clone(m.Text)
-		d.JSON = &m
-	}
-	if c.Frame != nil {
-		m := *c.Frame
-		m.Data = slices.Clone(m.Data)
-		d.Frame = &m
-	}
-	if c.Code != nil {
-		d.Code = c.Code.clone()
-	}
-	return &d
 }
 
 // CutText is JSON text that was cut between two inputs.
@@ -100,7 +80,6 @@ func (v *valueScan) status(text string, formats Formats) jsonscan.Status {
 	return v.scan.Write(text)
 }
 
-// end returns the offset of the end of the value, or -1.
 func (v *valueScan) end() int {
 	if v.list() {
 		return -1
@@ -131,13 +110,7 @@ func (r *Reader) keep(text string, v valueScan) {
 	if end {
 		text = strings.TrimRight(text, " \t\r\n")
 	}
-	m := &CutText{Text: []byte(text), scan: v}
-	for _, at := range in.text.starts {
-		if at > in.at && m.Alone == 0 {
-			m.Alone = at - in.at
-		}
-	}
-	r.Cut.JSON = m
+	r.Cut.JSON = &CutText{Text: []byte(text), Alone: max(0, in.nextAlone()-in.at), scan: v}
 	r.keepFrom(in.at)
 	in.at = len(in.data)
 }
@@ -213,13 +186,6 @@ func (r *Reader) openPlain() {
 
 func standsAlone(data string) bool { return beginsField(data) != "" || beginsJSON(data) }
 
-func (r *Reader) takeCut() {
-	if r.Cut = r.state.Cut; r.Cut == nil {
-		r.uncut = Cut{}
-		r.Cut = &r.uncut
-	}
-}
-
 func (r *Reader) keepCut() {
 	switch {
 	case r.Cut.empty():
@@ -230,4 +196,111 @@ func (r *Reader) keepCut() {
 		r.Cut = r.state.Cut
 	}
 	r.keepSince()
+}
+
+// Since has the inputs of the text that was cut, the first ones if there are many.
+type Since struct {
+	Begins []Begin
+}
+
+func (s *Since) fields(f *stored.Fields) { stored.List(f, "b", &s.Begins, (*Begin).fields) }
+
+// Begin is the beginning of an input in text that was cut.
+type Begin struct {
+	At    int    // offset in the text
+	Input uint64 // sequence
+}
+
+func (b *Begin) fields(f *stored.Fields) {
+	stored.Number(f, "a", &b.At)
+	stored.Number(f, "i", &b.Input)
+}
+
+// maxBegins is the number of inputs of one text whose beginnings are kept.
+const maxBegins = 64
+
+// since are the inputs of the text that the inputs before cut.
+type since struct {
+	begins []Begin
+	read   bool // an event of this input was read
+	kept   bool // begins are those of the text that this input cuts
+}
+
+// InputAt returns the sequence of the input in which the text at an offset begins. The
+// first event of an input that continues an event of SSE begins in an earlier one.
+func (r *Reader) InputAt(offset int) uint64 {
+	first := !r.since.read
+	r.since.read = true
+	before := r.in.text.before
+	if !r.in.text.last && (before > 0 && offset >= before || before == 0 && !first) {
+		return r.Input
+	}
+	input := r.Input
+	for i, b := range r.since.begins {
+		if i == 0 || b.At <= offset {
+			input = b.Input
+		}
+	}
+	return input
+}
+
+// goesOn records that the input continues text that has size bytes, and cuts it too.
+func (r *Reader) goesOn(size int) {
+	s := &r.since
+	if s.kept = true; len(s.begins) < maxBegins {
+		s.begins = append(s.begins, Begin{size, r.Input})
+	}
+}
+
+// keepFrom records that the input cuts the text from an offset on.
+func (r *Reader) keepFrom(offset int) {
+	kept := []Begin{{0, r.InputAt(offset)}}
+	for _, b := range append(r.since.begins, Begin{r.in.text.before, r.Input}) {
+		if b.At > offset && len(kept) < maxBegins {
+			kept = append(kept, Begin{b.At - offset, b.Input})
+		}
+	}
+	r.since.begins, r.since.kept = kept, true
+}
+
+func (r *Reader) keepSince() {
+	s := &r.since
+	switch {
+	case !r.state.cutText():
+		r.state.Since = nil
+	case s.kept || !s.read && len(s.begins) > 0:
+		r.state.since(s.begins)
+	default:
+		r.state.since([]Begin{{0, r.Input}})
+	}
+}
+
+func (s *State) since(begins []Begin) {
+	if s.Since == nil {
+		s.Since = new(Since)
+	}
+	s.Since.Begins = begins
+}
+
+// State is the text that was cut between two inputs. The zero value is ready to use.
+type State struct {
+	SSE   *SSE   // nil unless an event of SSE was cut: there may be many sessions
+	Cut   *Cut   // nil unless other text was cut
+	Since *Since // nil unless text was cut
+}
+
+// Fields visits the members of the stored form.
+func (s *State) Fields(f *stored.Fields) {
+	stored.Pointer(f, "s", &s.SSE, (*SSE).fields)
+	stored.Pointer(f, "c", &s.Cut, (*Cut).fields)
+	stored.Pointer(f, "b", &s.Since, (*Since).fields)
+}
+
+// Pending reports whether the last input ended inside an event, or plain text waits for
+// the format.
+func (s *State) Pending() bool { return s.cutText() || s.Cut != nil && len(s.Cut.Early) > 0 }
+
+func (s *State) cutText() bool {
+	c := s.Cut
+	return s.SSE != nil && s.SSE.Has || c != nil && (c.JSON != nil && len(c.JSON.Text) > 0 || c.Code != nil || c.Frame != nil)
 }

@@ -1,6 +1,7 @@
 package framing
 
 import (
+	"cmp"
 	"fmt"
 	"hash/crc32"
 
@@ -56,7 +57,6 @@ func validPrelude(data string) bool {
 	return len(data) >= preludeSize && crc32.ChecksumIEEE([]byte(data[:8])) == number(data[8:])
 }
 
-// number returns the number at the beginning of data.
 func number(data string) uint32 {
 	return uint32(data[0])<<24 | uint32(data[1])<<16 | uint32(data[2])<<8 | uint32(data[3])
 }
@@ -148,12 +148,8 @@ func (r *Reader) keepFrame(rest string) (Event, bool) {
 		return r.badFrame(len(rest), fmt.Sprintf("a frame was cut off after %d bytes", len(rest)))
 	}
 	r.Cut.Frame = &FrameBytes{Data: []byte(rest)}
+	r.Cut.Frame.Alone = max(0, in.nextAlone()-in.at)
 	r.keepFrom(in.at)
-	for _, at := range in.text.starts {
-		if at > in.at && r.Cut.Frame.Alone == 0 {
-			r.Cut.Frame.Alone = at - in.at
-		}
-	}
 	in.framing = nothing
 	return Event{}, false
 }
@@ -163,10 +159,8 @@ func (r *Reader) badFrame(n int, text string) (Event, bool) {
 	in := &r.in
 	p := Event{Base: in.at, Problem: &wire.Problem{Code: wire.BadShape, Text: text}}
 	end := in.at + n
-	for _, at := range in.text.starts {
-		if at > in.at {
-			end = min(end, at)
-		}
+	if at := in.nextAlone(); at > 0 {
+		end = min(end, at)
 	}
 	in.at = end
 	return p, true
@@ -190,7 +184,7 @@ func (r *Reader) frameEvent(headers, payload string, base int) (Event, bool) {
 	case h.kind == "exception":
 		return Event{Base: base, Failure: failureOf(payload, h.exception)}, true
 	case h.kind == "error":
-		return Event{Base: base, Failure: firstOf(h.message, h.code, "error")}, true
+		return Event{Base: base, Failure: cmp.Or(h.message, h.code, "error")}, true
 	}
 	p := trimmed(payload, base)
 	p.Name = h.event
@@ -201,18 +195,9 @@ func failureOf(payload, exception string) string {
 	if text := wire.Trim(payload); wire.Check(text) == nil {
 		var w wire.Writer
 		v := jsonscan.ValueOf(text)
-		exception = firstOf(w.Text(v.Member("message")), w.Text(v.Member("Message")), w.Text(v.Member("originalMessage")), exception)
+		exception = cmp.Or(w.Text(v.Member("message")), w.Text(v.Member("Message")), w.Text(v.Member("originalMessage")), exception)
 	}
-	return firstOf(exception, "exception")
-}
-
-func firstOf(texts ...string) string {
-	for _, s := range texts {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
+	return cmp.Or(exception, "exception")
 }
 
 type frameHeaders struct {
@@ -229,7 +214,6 @@ var sizes = [...]int{0, 0, 1, 2, 4, 8, -1, -1, 8, 16}
 
 const stringType = 7
 
-// readHeaders reads the headers of a frame, and reports whether they are valid.
 func readHeaders(data string) (h frameHeaders, ok bool) {
 	for data != "" {
 		n := int(data[0])

@@ -49,7 +49,10 @@ type Reader struct {
 func (r *Reader) Begin(s *State, limit int) {
 	r.state, r.limit, r.Wrong = s, limit, nil
 	r.in = input{}
-	r.takeCut()
+	if r.Cut = s.Cut; r.Cut == nil {
+		r.uncut = Cut{}
+		r.Cut = &r.uncut
+	}
 	r.since = since{}
 	if s.Since != nil {
 		r.since.begins = s.Since.Begins
@@ -192,7 +195,7 @@ func (r *Reader) continues(data string) bool {
 		in.at = 1
 	}
 	m.CR = false
-	if !m.pending() {
+	if len(m.Line) == 0 && !m.Has && m.Name == "" && !m.Skip {
 		return false
 	}
 	if m.unclear() {
@@ -231,7 +234,6 @@ func (r *Reader) openJSON(text string) {
 
 func nested(text string) bool { return text[0] == '{' || text[0] == '[' }
 
-// openArray reports whether a valid text is an array of events, which are then read next.
 func (r *Reader) openArray(text string, at int) bool {
 	if text[0] != '[' {
 		return false

@@ -2,6 +2,7 @@ package framing
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"streamer/internal/decode/wire"
@@ -51,11 +52,6 @@ func (m *SSE) fields(f *stored.Fields) {
 	f.Flag("e", &m.Err)
 }
 
-func (m *SSE) pending() bool {
-	return len(m.Line) > 0 || m.Has || m.Name != "" || m.Skip
-}
-
-// status reads Data to its end and returns the status of the JSON in it.
 func (m *SSE) status() jsonscan.Status {
 	return m.scan.Write(wire.Alias(m.Data[m.scan.Offset():]))
 }
@@ -171,15 +167,8 @@ func (m *SSE) unclear() bool {
 	if line == "" || m.Has || m.Name != "" || m.Skip {
 		return false
 	}
-	if strings.HasPrefix(wire.BOM, line) || strings.TrimRight(line, " ") == "error:" {
-		return true
-	}
-	for _, field := range sseFields {
-		if strings.HasPrefix(field, line) {
-			return true
-		}
-	}
-	return false
+	return strings.HasPrefix(wire.BOM, line) || strings.TrimRight(line, " ") == "error:" ||
+		slices.ContainsFunc(sseFields[:], func(field string) bool { return strings.HasPrefix(field, line) })
 }
 
 // beforeData reports whether a line was cut between the name of a field and its data.
@@ -188,7 +177,6 @@ func (m *SSE) beforeData() bool {
 	return line == "data:" || line == "error:"
 }
 
-// sseEvent is the event being read.
 type sseEvent struct {
 	data    string // the only data line, in the input
 	base    int    // offset of data in the input
@@ -252,7 +240,6 @@ func (r *Reader) nextSSE() (Event, bool) {
 	}
 }
 
-// cutBOM returns a line and its offset without a byte order mark.
 func cutBOM(line string, start int) (string, int) {
 	if rest, ok := strings.CutPrefix(line, wire.BOM); ok {
 		return rest, start + len(wire.BOM)
@@ -433,7 +420,6 @@ func (r *Reader) endSSE() (Event, bool) {
 	return Event{}, false
 }
 
-// sse returns the state of the cut event, and adds it if there is none.
 func (r *Reader) sse() *SSE {
 	if r.state.SSE == nil {
 		r.state.SSE = new(SSE)

@@ -19,15 +19,14 @@ import (
 // line that begins an event is rejected.
 
 type textRest struct {
-	tried   int      // the end of a line that is not one event
-	starts  [2]int   // offsets at which an input began that may be read alone; 0 if there is none
-	scanned int      // bytes that were scanned and are read again
-	before  int      // bytes from earlier inputs, at the beginning of data
-	last    bool     // nothing continues the input
-	rest    string   // of a line that is no event and began in an earlier input
-	several tristate // whether the text has several lines
-	counted int      // offset up to which lines are counted
-	lines   int      // number of newlines before counted
+	tried   int    // the end of a line that is not one event
+	starts  [2]int // ascending offsets at which an input began that may be read alone; 0 if there is none
+	scanned int    // bytes that were scanned and are read again
+	before  int    // bytes from earlier inputs, at the beginning of data
+	last    bool   // nothing continues the input
+	rest    string // of a line that is no event and began in an earlier input
+	counted int    // offset up to which lines are counted
+	line    int    // number of the line at counted; 0 before the first count, -1 where the text has one line
 }
 
 // nextText returns the next event of the text. It returns none where the text ends, or
@@ -163,10 +162,8 @@ const maxScans = 8
 // begins like one, or the beginning of an input that may be read alone.
 func (in *input) nextStart() int {
 	end := len(in.data)
-	for _, at := range in.text.starts {
-		if at > in.at {
-			end = min(end, at)
-		}
+	if at := in.nextAlone(); at > 0 {
+		end = at
 	}
 	if in.text.scanned > maxScans*len(in.data) {
 		return end
@@ -183,31 +180,32 @@ func (in *input) nextStart() int {
 	}
 }
 
-type tristate uint8
-
-const (
-	unknown tristate = iota
-	no
-	yes
-)
+// nextAlone returns the offset at which the next input begins that may be read alone, or 0.
+func (in *input) nextAlone() int {
+	for _, at := range in.text.starts {
+		if at > in.at {
+			return at
+		}
+	}
+	return 0
+}
 
 // lineOf returns the number of the line at an offset, or 0 if the input has one line.
 // Offsets come in ascending order.
 func (in *input) lineOf(at int) int {
 	t := &in.text
-	if t.several == unknown {
-		t.several = no
-		t.counted = t.before
-		if strings.Contains(wire.Trim(in.data[t.before:]), "\n") {
-			t.several = yes
+	if t.line == 0 {
+		t.line, t.counted = 1, t.before
+		if !strings.Contains(wire.Trim(in.data[t.before:]), "\n") {
+			t.line = -1
 		}
 	}
-	if t.several == no {
+	if t.line < 0 {
 		return 0
 	}
-	t.lines += strings.Count(in.data[t.counted:at], "\n")
+	t.line += strings.Count(in.data[t.counted:at], "\n")
 	t.counted = at
-	return t.lines + 1
+	return t.line
 }
 
 // doneTokens are the texts of IsDone.

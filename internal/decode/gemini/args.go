@@ -1,7 +1,9 @@
 package gemini
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"streamer/internal/decode/wire"
@@ -36,16 +38,7 @@ func (l *Level) fields(f *stored.Fields) {
 	stored.Number(f, "n", &l.Next)
 }
 
-// maxKeys is the maximum number of keys in all open objects of a call.
 const maxKeys = 4 << 10
-
-func (a Args) clone() Args {
-	a.Levels = slices.Clone(a.Levels)
-	for i := range a.Levels {
-		a.Levels[i].Keys = slices.Clone(a.Levels[i].Keys)
-	}
-	return a
-}
 
 // invalidate ends the args. It returns the opening brace if there was no text
 // before, because no text at all would mean a call without args.
@@ -65,7 +58,7 @@ type pieceFields struct {
 	unknown     string // key of a value of an unknown kind
 }
 
-func (d *Decoder) readPiece(w *wire.Writer, piece jsonscan.Value) (f pieceFields) {
+func (d *decoder) readPiece(w *wire.Writer, piece jsonscan.Value) (f pieceFields) {
 	for m := piece.Members(); m.Next(); {
 		switch m.Key {
 		case "jsonPath", "json_path":
@@ -95,7 +88,7 @@ func (d *Decoder) readPiece(w *wire.Writer, piece jsonscan.Value) (f pieceFields
 	return f
 }
 
-func (d *Decoder) piece(w *wire.Writer, a *Args, piece jsonscan.Value) (string, *wire.Problem) {
+func (d *decoder) piece(w *wire.Writer, a *Args, piece jsonscan.Value) (string, *wire.Problem) {
 	if a.Invalid {
 		return "", nil // the first invalid piece was reported
 	}
@@ -129,21 +122,13 @@ func (d *Decoder) piece(w *wire.Writer, a *Args, piece jsonscan.Value) (string, 
 // write appends the text from the end of the args so far to the end of the value.
 // It reports whether the value can follow there.
 func (a *Args) write(dst []byte, steps []step, value jsonscan.Value, continues bool) ([]byte, bool) {
-	same := 0
-	for same < len(steps) && same < len(a.Levels) && a.Levels[same].at(steps[same]) {
-		same++
-	}
+	same := a.same(steps)
 	switch {
 	case same == len(steps) && same == len(a.Levels):
 		if !a.Text || value.Kind != jsonscan.String {
 			return dst, false // the path has a value already
 		}
-		dst = append(dst, inside(value)...)
-		if !continues {
-			dst = append(dst, '"')
-		}
-		a.Text = continues
-		return dst, true
+		return a.text(dst, value, continues), true
 	case same == len(steps), same == len(a.Levels) && same > 0:
 		return dst, false // one is a value, the other an object or array
 	}
@@ -160,34 +145,34 @@ func (a *Args) write(dst []byte, steps []step, value jsonscan.Value, continues b
 	if value.Kind != jsonscan.String {
 		return append(dst, value.Raw...), true
 	}
-	dst = append(append(dst, '"'), inside(value)...)
-	if !continues {
+	return a.text(append(dst, '"'), value, continues), true
+}
+
+// same returns the number of steps that lead towards the last value.
+func (a *Args) same(steps []step) (n int) {
+	for n < len(steps) && n < len(a.Levels) && a.Levels[n].at(steps[n]) {
+		n++
+	}
+	return n
+}
+
+// text appends a piece of a string without its escapes resolved: pieces are one string,
+// even where a cut is inside a surrogate pair.
+func (a *Args) text(dst []byte, v jsonscan.Value, continues bool) []byte {
+	dst = append(dst, v.Raw[1:len(v.Raw)-1]...)
+	if a.Text = continues; !continues {
 		dst = append(dst, '"')
 	}
-	a.Text = continues
-	return dst, true
+	return dst
 }
 
 // continues reports whether a string at a path continues the last value.
 func (a *Args) continues(path string) bool {
 	var buffer [16]step
 	steps, ok := readPath(buffer[:0], path)
-	if !ok || !a.Text || a.Invalid || len(steps) != len(a.Levels) {
-		return false
-	}
-	for i := range steps {
-		if !a.Levels[i].at(steps[i]) {
-			return false
-		}
-	}
-	return true
+	return ok && a.Text && !a.Invalid && len(steps) == len(a.Levels) && a.same(steps) == len(steps)
 }
 
-// inside returns a JSON string without its quotes and with its escapes. Pieces
-// joined in this way are one string, even where a cut is inside a surrogate pair.
-func inside(v jsonscan.Value) string { return v.Raw[1 : len(v.Raw)-1] }
-
-// at reports whether the last member or element of a level is that of a step.
 func (l *Level) at(s step) bool {
 	if s.index != isKey {
 		return l.Keys == nil && s.index == l.Next-1
@@ -247,7 +232,68 @@ func (a *Args) close(dst []byte, keep int) []byte {
 	return dst
 }
 
-// closeArgs returns the text from the end of the last value to the end of the args.
-func (d *Decoder) closeArgs(w *wire.Writer, a *Args) string {
-	return w.Build(func(dst []byte) []byte { return a.close(dst, 0) })
+type step struct {
+	key   string
+	index int // isKey if the step is a key
+}
+
+const isKey = -1
+
+// The bounds of a path.
+const (
+	maxPath  = 1 << 10 // bytes
+	maxSteps = 100
+)
+
+// readPath appends the steps of a path, which consists of $ and any number of
+// .key, ['key'], ["key"] and [0]. It reports whether the path is valid.
+func readPath(steps []step, path string) ([]step, bool) {
+	rest, ok := strings.CutPrefix(path, "$")
+	if !ok || rest == "" || len(path) > maxPath {
+		return nil, false
+	}
+	for rest != "" && len(steps) <= maxSteps {
+		s := step{index: isKey}
+		switch {
+		case rest[0] == '.':
+			end := strings.IndexAny(rest[1:], ".[") + 1
+			if end == 0 {
+				end = len(rest)
+			}
+			s.key, rest = rest[1:end], rest[end:]
+		case strings.HasPrefix(rest, "['"), strings.HasPrefix(rest, `["`):
+			end := strings.Index(rest[2:], rest[1:2]+"]")
+			if end < 0 {
+				return nil, false
+			}
+			s.key, rest = rest[2:2+end], rest[end+4:]
+		default:
+			number, after, closed := strings.Cut(rest[1:], "]")
+			n, err := strconv.Atoi(number)
+			if rest[0] != '[' || !closed || err != nil || n < 0 {
+				return nil, false
+			}
+			s.index, rest = n, after
+		}
+		if s.key == "" && s.index == isKey {
+			return nil, false
+		}
+		steps = append(steps, s)
+	}
+	return steps, len(steps) <= maxSteps
+}
+
+func appendQuoted(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"', c == '\\':
+			dst = append(dst, '\\', c)
+		case c < ' ':
+			dst = fmt.Appendf(dst, `\u%04x`, c)
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return append(dst, '"')
 }

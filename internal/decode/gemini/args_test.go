@@ -56,7 +56,7 @@ func TestPiecesMakeTheText(t *testing.T) {
 	}
 	const want = `{"a":"x \"y\" \\ \n 日本","b":{"c":1.5,"d d":[true,null,"z",[1,[2]]],"e":{"f":""}},"g":[{"h":"i"},{"h":"j","k":-1}],"l":false}`
 	for _, underscores := range []bool{false, true} {
-		d := new(Decoder)
+		d := new(decoder)
 		var got strings.Builder
 		read := func(call string) {
 			event := `{"candidates":[{"content":{"parts":[{"functionCall":` + call + `}]}}],"responseId":"r"}`
@@ -71,9 +71,9 @@ func TestPiecesMakeTheText(t *testing.T) {
 			if problem != nil {
 				t.Errorf("%s: %s", event, problem.Text)
 			}
-			data := stored.Append(nil, d, (*Decoder).Fields)
-			d = new(Decoder)
-			if err := stored.Load(data, d, (*Decoder).Fields); err != nil {
+			data := stored.Append(nil, d, (*decoder).Fields)
+			d = new(decoder)
+			if err := stored.Load(data, d, (*decoder).Fields); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -94,7 +94,7 @@ func TestPiecesMakeTheText(t *testing.T) {
 // TestPiecesAreBounded checks that the state of a call has a limit, and that the args
 // become invalid beyond it.
 func TestPiecesAreBounded(t *testing.T) {
-	d := new(Decoder)
+	d := new(decoder)
 	problems := 0
 	for i := range maxKeys + 10 {
 		call := fmt.Sprintf(`{"partialArgs":[{"jsonPath":"$.k%d","numberValue":1}],"willContinue":true}`, i)
@@ -114,26 +114,8 @@ func TestPiecesAreBounded(t *testing.T) {
 	}
 }
 
-// TestClone checks that decoding changes no clone.
-func TestClone(t *testing.T) {
-	d := new(Decoder)
-	piece := func(path string) string {
-		return `{"candidates":[{"content":{"parts":[{"functionCall":{"partialArgs":[{"jsonPath":"` + path + `","numberValue":1}],"willContinue":true}}]}}]}`
-	}
-	decode(d, `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","willContinue":true}}]}}]}`)
-	decode(d, piece("$.a.b"))
-	clone := d.Clone().(*Decoder)
-	for _, path := range []string{"$.a.c", "$.d.e", "$.d.f"} {
-		decode(d, piece(path))
-	}
-	const want = `,"g":1`
-	if got, _ := decode(clone, piece("$.a.g")); len(got) != 1 || got[0].Args != want {
-		t.Errorf("the clone emits %+v, want the args %s", got, want)
-	}
-}
-
 // decode returns the chunks of an event.
-func decode(d *Decoder, event string) ([]chunks.Chunk, *wire.Problem) {
+func decode(d *decoder, event string) ([]chunks.Chunk, *wire.Problem) {
 	var w wire.Writer
 	problem := d.Decode(&w, wire.Frame{JSON: jsonscan.ValueOf(event)})
 	return w.Chunks(), problem
@@ -146,7 +128,7 @@ func FuzzPieces(f *testing.F) {
 	f.Add("$.a.x\n$.b\n$.a.y", false)
 	f.Add("$[0]\n$\n$.a[1]", false)
 	f.Fuzz(func(t *testing.T, paths string, asText bool) {
-		w, d := new(wire.Writer), new(Decoder)
+		w, d := new(wire.Writer), new(decoder)
 		var text strings.Builder
 		var a Args
 		n := 0
@@ -167,7 +149,7 @@ func FuzzPieces(f *testing.F) {
 		}
 		whole := n > 0 && !a.Invalid
 		if whole {
-			text.WriteString(d.closeArgs(w, &a))
+			text.Write(a.close(nil, 0))
 		}
 		if got := gjson.Valid(text.String()); got != whole {
 			t.Errorf("paths %q: text %q, whole %t; want %t", paths, text.String(), got, whole)

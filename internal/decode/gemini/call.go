@@ -1,61 +1,53 @@
 package gemini
 
 import (
+	"cmp"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
 
-type callFields struct {
-	id, name, args, pieces jsonscan.Value
-	continues              bool // more pieces of the args follow
-}
-
-func (f *callFields) read(w *wire.Writer, call jsonscan.Value) {
-	var continues jsonscan.Value
-	w.ReadKnown("functionCall", call,
-		f.id.From("id"), f.name.From("name"), f.name.From("toolType"), f.name.From("tool_type"), f.args.From("args"),
-		f.pieces.From("partialArgs"), f.pieces.From("partial_args"),
-		continues.From("willContinue"), continues.From("will_continue"),
-	)
-	f.continues = continues.Kind == jsonscan.True
-}
-
 // call emits a whole call, or a piece of the open call. If server is true, Google
 // runs the call, and its name is the type of the tool.
-func (d *Decoder) call(w *wire.Writer, of wire.Choice, call jsonscan.Value, server bool) *wire.Problem {
-	var f callFields
-	f.read(w, call)
+func (d *decoder) call(w *wire.Writer, of wire.Choice, call jsonscan.Value, server bool) *wire.Problem {
+	var id, name, args, pieces, continues jsonscan.Value
+	w.ReadKnown("functionCall", call,
+		id.From("id"), name.From("name"), name.From("toolType"), name.From("tool_type"), args.From("args"),
+		pieces.From("partialArgs"), pieces.From("partial_args"),
+		continues.From("willContinue"), continues.From("will_continue"),
+	)
+	goesOn := continues.Kind == jsonscan.True
 	c := chunks.Chunk{
 		Kind: chunks.Fragment, Message: of.Message, Choice: of.Index,
-		ID: w.Text(f.id), Name: w.Text(f.name), Final: true, Opens: true, Provider: server,
+		ID: w.Text(id), Name: w.Text(name), Final: true, Opens: true, Provider: server,
 	}
 	if server {
 		c.CallKind = "server"
 	}
 	switch {
-	case f.args.Present() && !f.args.IsObject() && !f.args.IsString():
-		return wire.WrongType("functionCall.args", f.args, "an object")
-	case c.Name == "" && f.args.Present():
-		return wire.WrongType("functionCall.name", f.name, "a string that is not empty")
+	case args.Present() && !args.IsObject() && !args.IsString():
+		return wire.WrongType("functionCall.args", args, "an object")
+	case c.Name == "" && args.Present():
+		return wire.WrongType("functionCall.name", name, "a string that is not empty")
 	case c.Name == "":
-		return d.pieces(w, of, f.pieces, f.continues)
+		return d.pieces(w, of, pieces, goesOn)
 	}
 	d.begin(w, of)
 	if d.Open {
 		d.closeCall(w, of.Message) // calls are sequential, so the open call has all its args
 	}
-	if f.continues || f.pieces.Present() {
+	if goesOn || pieces.Present() {
 		d.Open, d.Choice, d.Args = true, of.Index, Args{}
 		w.Emit(c)
-		return d.pieces(w, of, f.pieces, f.continues)
+		return d.pieces(w, of, pieces, goesOn)
 	}
 	c.Object, c.Args = true, "{}" // for a call without args
 	switch {
-	case f.args.IsObject():
-		c.Args = w.Compact(f.args.Raw)
-	case f.args.IsString():
-		c.Object, c.Args = false, w.Text(f.args)
+	case args.IsObject():
+		c.Args = w.Compact(args.Raw)
+	case args.IsString():
+		c.Object, c.Args = false, w.Text(args)
 	}
 	w.Emit(c)
 	w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: of.Message, Choice: of.Index, ID: c.ID})
@@ -64,7 +56,7 @@ func (d *Decoder) call(w *wire.Writer, of wire.Choice, call jsonscan.Value, serv
 
 // pieces emits pieces of the args of the open call. A piece that does not follow
 // the text so far makes the args invalid: the text ends there and stays incomplete.
-func (d *Decoder) pieces(w *wire.Writer, of wire.Choice, pieces jsonscan.Value, continues bool) (first *wire.Problem) {
+func (d *decoder) pieces(w *wire.Writer, of wire.Choice, pieces jsonscan.Value, continues bool) (first *wire.Problem) {
 	if !d.Open || d.Choice != of.Index {
 		if pieces.Present() {
 			return &wire.Problem{Code: wire.BadShape, Text: "functionCall.partialArgs has pieces, but no call is open that they could be of"}
@@ -79,9 +71,7 @@ func (d *Decoder) pieces(w *wire.Writer, of wire.Choice, pieces jsonscan.Value, 
 	}
 	for e := pieces.Elements(); e.Next(); {
 		text, p := d.piece(w, &d.Args, e.Value)
-		if p != nil && first == nil {
-			first = p
-		}
+		first = cmp.Or(first, p)
 		if c.Args = text; text != "" {
 			w.Emit(c)
 		}
@@ -92,14 +82,140 @@ func (d *Decoder) pieces(w *wire.Writer, of wire.Choice, pieces jsonscan.Value, 
 	return first
 }
 
-func (d *Decoder) closeCall(w *wire.Writer, message string) {
+func (d *decoder) closeCall(w *wire.Writer, message string) {
 	c := chunks.Chunk{Kind: chunks.Fragment, Message: message, Choice: d.Choice}
 	if !d.Args.Invalid {
-		c.Args = d.closeArgs(w, &d.Args)
+		c.Args = w.Build(func(dst []byte) []byte { return d.Args.close(dst, 0) })
 	}
 	if c.Args != "" {
 		w.Emit(c)
 	}
 	w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: message, Choice: d.Choice})
 	d.Open, d.Args = false, Args{}
+}
+
+// failure ends the message that the error names, or the message that began last
+// where it names none, and its run.
+func (d *decoder) failure(w *wire.Writer, id string, failure jsonscan.Value) {
+	w.FailRun(cmp.Or(id, d.Message), w.FailureText(failure))
+	*d = decoder{}
+}
+
+func (d *decoder) blockReason(w *wire.Writer, feedback jsonscan.Value) (reason string) {
+	var v jsonscan.Value
+	feedback.Read(v.From("blockReason"), v.From("block_reason"))
+	if reason = w.Text(v); reason == "BLOCK_REASON_UNSPECIFIED" {
+		return ""
+	}
+	return reason
+}
+
+// begin emits the start of a message where a message begins. All other content
+// belongs to the current message.
+func (d *decoder) begin(w *wire.Writer, of wire.Choice) {
+	if !d.Begun || of.Message != d.Message {
+		*d = decoder{Message: wire.Keep(of.Message), Begun: true}
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Message: of.Message, Choice: of.Index})
+	}
+}
+
+func (d *decoder) candidate(w *wire.Writer, of wire.Choice, v jsonscan.Value) (first *wire.Problem) {
+	var index, content, finish, message jsonscan.Value
+	w.ReadKnown("the candidate", v,
+		index.From("index"), content.From("content"), finish.From("finishReason"), finish.From("finish_reason"),
+		message.From("finishMessage"), message.From("finish_message"),
+	)
+	of.Index = index.Int()
+	if content.Present() && !content.IsObject() {
+		first = wire.WrongType("candidates[].content", content, "an object")
+	}
+	parts := content.Member("parts")
+	if parts.Present() && !parts.IsArray() {
+		first = wire.WrongType("candidates[].content.parts", parts, "an array")
+	}
+	n := w.Len()
+	for e := parts.Elements(); e.Next(); {
+		first = cmp.Or(first, d.part(w, of, e.Value))
+	}
+	if reason := w.Text(finish); reason != "" && reason != "FINISH_REASON_UNSPECIFIED" {
+		d.begin(w, of)
+		d.finish(w, of, reason)
+		if wire.Discards(reason) {
+			d.discarded = w.Join("the model's call was thrown away: ", reason)
+			if s := w.Text(message); s != "" {
+				d.discarded = w.Join(d.discarded, ": ", s)
+			}
+		}
+	} else if w.Len() > n {
+		d.End.Spared = true
+	}
+	return first
+}
+
+// finish emits the finish reason. It also ends a call that comes in pieces, because
+// the wire sometimes omits the end of the call. Where the answer is truncated, the
+// args stay incomplete.
+func (d *decoder) finish(w *wire.Writer, of wire.Choice, reason string) {
+	truncated := reason != "STOP" // the other reasons are limits, filters and malformed calls
+	if d.Open && d.Choice == of.Index {
+		if truncated {
+			d.Open, d.Args = false, Args{}
+		} else {
+			d.closeCall(w, of.Message)
+		}
+	}
+	w.Emit(chunks.Chunk{
+		Kind: chunks.Finish, Message: of.Message, Choice: of.Index,
+		Reason: reason, Truncated: truncated, Wait: d.End.wait(reason),
+	})
+	d.End.Stopped = true
+}
+
+func (d *decoder) part(w *wire.Writer, of wire.Choice, part jsonscan.Value) *wire.Problem {
+	var text, thought, call, result, serverCall, serverResult jsonscan.Value
+	for m := part.Members(); m.Next(); {
+		switch m.Key {
+		case "text":
+			text = m.Value
+		case "thought":
+			thought = m.Value
+		case "functionCall", "function_call":
+			call = m.Value
+		case "functionResponse", "function_response":
+			result = m.Value
+		case "toolCall", "tool_call":
+			serverCall = m.Value
+		case "toolResponse", "tool_response":
+			serverResult = m.Value
+		case "executableCode", "executable_code":
+			d.tool(w, of, running)
+		case "codeExecutionResult", "code_execution_result":
+			d.tool(w, of, ran)
+		default:
+			w.UnknownGeminiPart(m.Key, m.Value)
+		}
+	}
+	if s := w.Text(text); s != "" {
+		d.begin(w, of)
+		c := chunks.Chunk{Kind: chunks.Text, Message: of.Message, Choice: of.Index, Text: s}
+		if thought.Kind == jsonscan.True {
+			c.Kind = chunks.Reasoning
+		}
+		w.Emit(c)
+	}
+	switch {
+	case call.IsObject():
+		return d.call(w, of, call, false)
+	case serverCall.IsObject():
+		d.tool(w, of, running)
+		return d.call(w, of, serverCall, true)
+	case result.IsObject():
+		return w.GeminiResult(result)
+	case serverResult.IsObject():
+		d.tool(w, of, ran)
+		return w.GeminiResult(serverResult)
+	case call.Present():
+		return wire.WrongType("functionCall", call, "an object")
+	}
+	return nil
 }

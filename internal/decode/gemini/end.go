@@ -39,7 +39,7 @@ const (
 	waitForTool = 120 // code runs for 30 s at most
 )
 
-func (d *Decoder) tool(w *wire.Writer, of wire.Choice, state Tool) {
+func (d *decoder) tool(w *wire.Writer, of wire.Choice, state Tool) {
 	d.begin(w, of)
 	d.End.Tool = state
 }
@@ -61,7 +61,7 @@ func (e *End) wait(reason string) uint8 {
 // begins another message after a finish reason, unless the count of the prompt's
 // tokens is the same, or was not sent with the finish reason: older servers send
 // it in the last chunk only.
-func (d *Decoder) unnamed(prompt int) string {
+func (d *decoder) unnamed(prompt int) string {
 	switch {
 	case d.Begun && !d.End.Stopped:
 		return d.Message
@@ -82,9 +82,8 @@ func readTokens(usage jsonscan.Value) (t tokens) {
 		prompt.From("promptTokenCount"), prompt.From("prompt_token_count"),
 		total.From("totalTokenCount"), total.From("total_token_count"),
 	)
-	t.counted, t.prompt = total.Present(), prompt.Int()
-	if !t.counted {
-		t.prompt = 0
+	if total.Present() {
+		t = tokens{prompt: prompt.Int(), counted: true}
 	}
 	return t
 }

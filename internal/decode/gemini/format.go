@@ -40,7 +40,7 @@ func Format() wire.Format {
 		Name: "gemini", Shape: "openai",
 		Keys:      []string{"candidates", "usageMetadata", "promptFeedback", "prompt_feedback", "parts", "error", "response"},
 		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
 }
@@ -48,7 +48,7 @@ func Format() wire.Format {
 func claims(f wire.Frame) wire.Claim {
 	known, typed := wire.No, false
 	var failure jsonscan.Value
-	for m := members(f); m.Next(); {
+	for m := response(f).Members(); m.Next(); {
 		switch m.Key {
 		case "candidates":
 			if m.Value.IsArray() {
@@ -82,31 +82,27 @@ func claims(f wire.Frame) wire.Claim {
 func claimsGoogleError(v jsonscan.Value) wire.Claim {
 	var code, status jsonscan.Value
 	v.Read(code.From("code"), status.From("status"))
-	if code.Kind == jsonscan.Number && code.Raw != "" && status.Str != "" && status.Str == strings.ToUpper(status.Str) {
-		return wire.Surely
-	}
-	return wire.IfKnown
+	return wire.SurelyIf(code.Kind == jsonscan.Number && status.Str != "" && status.Str == strings.ToUpper(status.Str), wire.IfKnown)
 }
 
-// members returns the members of a response. Code Assist sends it inside an object.
-func members(f wire.Frame) wire.Members {
+// response returns the frame of a response. Code Assist sends it inside an object.
+func response(f wire.Frame) wire.Frame {
 	if f.JSON.FirstKey() != "response" {
-		return f.Members()
+		return f
 	}
 	if m := f.Members(); m.Next() && m.Value.IsObject() {
 		for in := m.Value.Members(); in.Next(); {
 			switch in.Key {
 			case "candidates", "usageMetadata", "promptFeedback":
-				return wire.Frame{JSON: m.Value}.Members()
+				return wire.Frame{JSON: m.Value}
 			}
 		}
 	}
-	return f.Members()
+	return f
 }
 
-// Decoder decodes the events of a session. Its fields are the state between
-// events.
-type Decoder struct {
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
 	Message string // the last response id
 	Begun   bool   // the start of the message was emitted
 	Open    bool   // the args of a call come in pieces
@@ -117,8 +113,7 @@ type Decoder struct {
 	discarded string // why the provider threw away a call in the frame that is being read
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Text("m", &d.Message)
 	f.Flag("b", &d.Begun)
 	f.Flag("o", &d.Open)
@@ -127,35 +122,14 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	stored.Object(f, "e", &d.End, (*End).fields)
 }
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Args = c.Args.clone()
-	return &c
-}
-
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	var id, candidates, usage, feedback, failure, parts jsonscan.Value
-	for m := members(f); m.Next(); {
-		switch m.Key {
-		case "responseId", "response_id":
-			id = m.Value
-		case "candidates":
-			candidates = m.Value
-		case "usageMetadata", "usage_metadata":
-			usage = m.Value
-		case "promptFeedback", "prompt_feedback":
-			feedback = m.Value
-		case "error":
-			failure = m.Value
-		case "parts":
-			parts = m.Value
-		case "modelVersion", "model_version", "automaticFunctionCallingHistory", "automatic_function_calling_history": // repeats the calls
-		default:
-			w.UnknownMember("the response", m.Key, m.Value)
-		}
-	}
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+	var id, candidates, usage, feedback, failure, parts, other jsonscan.Value
+	w.ReadFrame("the response", response(f),
+		candidates.From("candidates"), usage.From("usageMetadata"), other.From("modelVersion"), id.From("responseId"),
+		usage.From("usage_metadata"), other.From("model_version"), id.From("response_id"),
+		feedback.From("promptFeedback"), feedback.From("prompt_feedback"), failure.From("error"), parts.From("parts"),
+		other.From("automaticFunctionCallingHistory"), other.From("automatic_function_calling_history"), // repeats the calls
+	)
 	if failure.Present() {
 		d.failure(w, w.Text(id), failure)
 		return nil
@@ -170,7 +144,7 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return d.response(w, w.Text(id), candidates, usage, feedback)
 }
 
-func (d *Decoder) response(w *wire.Writer, id string, candidates, usage, feedback jsonscan.Value) (first *wire.Problem) {
+func (d *decoder) response(w *wire.Writer, id string, candidates, usage, feedback jsonscan.Value) (first *wire.Problem) {
 	of := wire.Choice{Message: id}
 	tokens := readTokens(usage)
 	if some := candidates.Elements(); id == "" && some.Next() {
@@ -191,11 +165,11 @@ func (d *Decoder) response(w *wire.Writer, id string, candidates, usage, feedbac
 	switch {
 	case reason != "":
 		w.FailRun(of.Message, "the prompt was blocked: "+reason)
-		*d = Decoder{}
+		*d = decoder{}
 	case d.discarded != "":
 		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: of.Message})
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: d.discarded})
-		*d = Decoder{}
+		*d = decoder{}
 	}
 	return first
 }

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -28,7 +29,7 @@ func Interactions() wire.Format {
 		Name: "gemini-interactions", Shape: "openai",
 		Keys:      []string{"event_type"},
 		Claims:    claimsInteraction,
-		New:       func() wire.Decoder { return new(InteractionsDecoder) },
+		New:       func() wire.Decoder { return new(interactionsDecoder) },
 		FindSlots: findInteractionSlots,
 	}
 }
@@ -47,9 +48,8 @@ func claimsInteraction(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// InteractionsDecoder decodes the events of a session. Its fields are the state
-// between events.
-type InteractionsDecoder struct {
+// interactionsDecoder decodes the events of a session. Its fields are the state between events.
+type interactionsDecoder struct {
 	Message string         // id of the interaction that began last
 	Step    string         // raw index of the open step
 	Kind    wire.BlockKind // of the open step
@@ -58,8 +58,7 @@ type InteractionsDecoder struct {
 	Name    string         // of the tool of that call
 }
 
-// Fields visits the members of the stored form.
-func (d *InteractionsDecoder) Fields(f *stored.Fields) {
+func (d *interactionsDecoder) Fields(f *stored.Fields) {
 	f.Text("m", &d.Message)
 	f.Text("s", &d.Step)
 	stored.Number(f, "k", &d.Kind)
@@ -68,20 +67,39 @@ func (d *InteractionsDecoder) Fields(f *stored.Fields) {
 	f.Text("n", &d.Name)
 }
 
-// Decode emits the chunks of a frame.
-func (d *InteractionsDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *interactionsDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e interactionEvent
 	e.read(f)
-	return d.event(w, &e, f.JSON)
+	switch e.kind.Str {
+	case "step.delta", "content.delta":
+		return d.delta(w, &e)
+	case "step.start", "content.start":
+		return d.startStep(w, &e)
+	case "step.stop", "content.stop":
+		d.stopStep(w, e.index)
+	case "interaction.created", "interaction.start":
+		return d.begin(w, e.interaction)
+	case "interaction.completed", "interaction.complete":
+		return d.end(w, "", &e)
+	case "interaction.failed", "interaction.cancelled", "interaction.incomplete", "interaction.requires_action":
+		return d.end(w, strings.TrimPrefix(e.kind.Str, "interaction."), &e)
+	case "interaction.status_update":
+		d.status(w, w.Text(e.status), e.failure, false)
+	case "error":
+		w.FailRun(d.Message, w.FailureText(e.failure))
+		d.endStep()
+	default:
+		for _, part := range [...]jsonscan.Value{e.step, e.delta} {
+			if kind := wire.TypeOf(part); stepKind(kind) == wire.CallBlock || strings.HasSuffix(kind, "_result") {
+				w.UnknownCall("event", e.kind.Str, kind)
+			}
+		}
+		w.Unknown("event", e.kind.Str, f.JSON)
+	}
+	return nil
 }
 
-// Clone returns an independent copy.
-func (d *InteractionsDecoder) Clone() wire.Decoder {
-	c := *d
-	return &c
-}
-
-func (d *InteractionsDecoder) endStep() { *d = InteractionsDecoder{Message: d.Message} }
+func (d *interactionsDecoder) endStep() { *d = interactionsDecoder{Message: d.Message} }
 
 type interactionEvent struct {
 	kind, index, step, delta, interaction, status, failure jsonscan.Value
@@ -95,51 +113,21 @@ func (e *interactionEvent) read(f wire.Frame) {
 	)
 }
 
-func (d *InteractionsDecoder) event(w *wire.Writer, e *interactionEvent, v jsonscan.Value) *wire.Problem {
-	switch e.kind.Str {
-	case "step.delta", "content.delta":
-		return d.delta(w, e)
-	case "step.start", "content.start":
-		return d.startStep(w, e)
-	case "step.stop", "content.stop":
-		d.stopStep(w, e.index)
-	case "interaction.created", "interaction.start":
-		return d.begin(w, e.interaction)
-	case "interaction.completed", "interaction.complete":
-		return d.end(w, "", e)
-	case "interaction.failed", "interaction.cancelled", "interaction.incomplete", "interaction.requires_action":
-		return d.end(w, strings.TrimPrefix(e.kind.Str, "interaction."), e)
-	case "interaction.status_update":
-		d.status(w, w.Text(e.status), e.failure, false)
-	case "error":
-		w.FailRun(d.Message, w.FailureText(e.failure))
-		d.endStep()
-	default:
-		for _, part := range [...]jsonscan.Value{e.step, e.delta} {
-			if kind := wire.TypeOf(part); stepKind(kind) == wire.CallBlock || strings.HasSuffix(kind, "_result") {
-				w.UnknownCall("event", e.kind.Str, kind)
-			}
-		}
-		w.Unknown("event", e.kind.Str, v)
-	}
-	return nil
-}
-
-func (d *InteractionsDecoder) begin(w *wire.Writer, v jsonscan.Value) *wire.Problem {
+func (d *interactionsDecoder) begin(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	if !v.IsObject() {
 		return wire.WrongType("interaction", v, "an object")
 	}
 	id := w.Text(v.Member("id"))
 	// A stream that is resumed may repeat the beginning.
 	fresh := id == "" || id != d.Message
-	*d = InteractionsDecoder{Message: wire.Keep(id)}
+	*d = interactionsDecoder{Message: wire.Keep(id)}
 	w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Fresh: fresh})
 	return nil
 }
 
 // startStep begins a step. Steps are sequential, so a step that is still open is
 // complete.
-func (d *InteractionsDecoder) startStep(w *wire.Writer, e *interactionEvent) *wire.Problem {
+func (d *interactionsDecoder) startStep(w *wire.Writer, e *interactionEvent) *wire.Problem {
 	if !e.step.IsObject() {
 		return wire.WrongType("step", e.step, "an object")
 	}
@@ -163,7 +151,7 @@ func stepKind(name string) wire.BlockKind {
 	return wire.OtherBlock
 }
 
-func (d *InteractionsDecoder) delta(w *wire.Writer, e *interactionEvent) *wire.Problem {
+func (d *interactionsDecoder) delta(w *wire.Writer, e *interactionEvent) *wire.Problem {
 	if !e.delta.IsObject() {
 		return wire.WrongType("delta", e.delta, "an object")
 	}
@@ -176,23 +164,20 @@ func (d *InteractionsDecoder) delta(w *wire.Writer, e *interactionEvent) *wire.P
 	return d.part(w, e.index, e.delta)
 }
 
-func (d *InteractionsDecoder) stopStep(w *wire.Writer, index jsonscan.Value) {
+func (d *interactionsDecoder) stopStep(w *wire.Writer, index jsonscan.Value) {
 	kind := wire.CallBlock // if the beginning of the step was lost
 	if d.Step == index.Raw {
 		kind = d.Kind
 		d.endStep()
 	}
-	switch kind {
-	case wire.CallBlock:
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: d.Message, Index: index.Raw})
-	case wire.PartBlock:
-		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: d.Message, Part: index.Int()})
+	if kind != wire.NoBlock { // deltas of the first version of the API have no beginning
+		w.EndBlock(d.Message, kind, index)
 	}
 }
 
 // end emits the end of an interaction with the status in the name of its event, or
 // with its own where the name has none.
-func (d *InteractionsDecoder) end(w *wire.Writer, named string, e *interactionEvent) *wire.Problem {
+func (d *interactionsDecoder) end(w *wire.Writer, named string, e *interactionEvent) *wire.Problem {
 	v := e.interaction
 	if !v.IsObject() && named == "" {
 		return wire.WrongType("interaction", v, "an object")
@@ -202,9 +187,7 @@ func (d *InteractionsDecoder) end(w *wire.Writer, named string, e *interactionEv
 	if s := w.Text(id); s != "" {
 		d.Message = wire.Keep(s)
 	}
-	if usage.IsObject() {
-		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: d.Message, Usage: usage.Raw})
-	}
+	w.EmitUsage(chunks.Chunk{Message: d.Message}, usage)
 	if named == "" {
 		named = w.Text(status)
 	}
@@ -213,22 +196,16 @@ func (d *InteractionsDecoder) end(w *wire.Writer, named string, e *interactionEv
 }
 
 // status emits the end of an interaction where the status, or over, means one.
-func (d *InteractionsDecoder) status(w *wire.Writer, status string, failure jsonscan.Value, over bool) {
+func (d *interactionsDecoder) status(w *wire.Writer, status string, failure jsonscan.Value, over bool) {
 	switch {
 	case status == "failed":
-		text := w.FailureText(failure)
-		if text == "" {
-			text = "the interaction failed"
-		}
-		w.FailRun(d.Message, text)
+		w.FailRun(d.Message, cmp.Or(w.FailureText(failure), "the interaction failed"))
 		d.endStep()
 	case status == "cancelled":
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: "the interaction was cancelled"})
 		d.endStep()
 	case over:
-		if status == "" {
-			status = "completed"
-		}
+		status = cmp.Or(status, "completed")
 		w.Emit(chunks.Chunk{Kind: chunks.Finish, Message: d.Message, Reason: status, Truncated: status != "completed" && status != "requires_action"})
 		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: d.Message})
 		d.endStep()

@@ -8,13 +8,27 @@ import (
 	"streamer/internal/jsonscan"
 )
 
+// slots are those of a response. Those of a piece of args are of one that continues a
+// string: its path comes to Fill as the run of the chunk. A piece that begins or ends the
+// string has other args than this slot, so no template is made of it.
+var slots = wire.Slots{
+	wire.MessageSlot: {"responseId", "response_id"},
+	wire.Unread: {
+		"modelVersion", "model_version", "createTime", "create_time", "traceId",
+		"candidates.*.content.parts.*.thoughtSignature", "candidates.*.content.parts.*.thought_signature",
+	},
+	wire.TextSlot:    {"candidates.*.content.parts.*.text"},
+	wire.RunSlot:     {"candidates.*.content.parts.*.functionCall.partialArgs.*.jsonPath"},
+	wire.RawArgsSlot: {"candidates.*.content.parts.*.functionCall.partialArgs.*.stringValue"},
+}
+
 // findSlots finds the slots of a text. The code that Google runs and its result
 // change the state, so they have no template.
 func findSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok bool) {
 	plain := true
 	s.Walk(at, func(path string) wire.Slot {
 		plain = plain && !ofCode(path)
-		return slot(path)
+		return slots.At(strings.TrimPrefix(path, "response."))
 	})
 	if usage := usageOf(s.Members(at), s); readTokens(usage.Value).counted {
 		s.Usage(usage)
@@ -38,40 +52,9 @@ func ofCode(path string) bool {
 	return found && (strings.HasPrefix(rest, "executable") || strings.HasPrefix(rest, "code"))
 }
 
-// slot takes a response, alone or as Code Assist wraps it.
-func slot(path string) wire.Slot {
-	path = strings.TrimPrefix(path, "response.")
-	if piece, ok := strings.CutPrefix(path, "candidates.*.content.parts.*.functionCall."); ok {
-		return pieceSlot(piece)
-	}
-	switch path {
-	case "responseId", "response_id":
-		return wire.MessageSlot
-	case "modelVersion", "model_version", "createTime", "create_time", "traceId",
-		"candidates.*.content.parts.*.thoughtSignature", "candidates.*.content.parts.*.thought_signature":
-		return wire.Unread
-	case "candidates.*.content.parts.*.text":
-		return wire.TextSlot
-	}
-	return wire.NoSlot
-}
-
-// pieceSlot takes a piece of args that continues a string. Its path comes to Fill as the
-// run of the chunk. A piece that begins or ends the string has other args than this
-// slot, so no template is made of it.
-func pieceSlot(path string) wire.Slot {
-	switch path {
-	case "partialArgs.*.jsonPath":
-		return wire.RunSlot
-	case "partialArgs.*.stringValue":
-		return wire.RawArgsSlot
-	}
-	return wire.NoSlot
-}
-
 // Fill returns false for a text that may begin its message, and for a piece of args that
 // does not continue the last string.
-func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 	if c.Kind == chunks.Fragment {
 		path := c.Run
 		if c.Run = ""; !d.Open || d.Choice != c.Choice || !d.Args.continues(path) {
@@ -85,6 +68,13 @@ func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 	return true
 }
 
+var interactionSlots = wire.Slots{
+	wire.Unread:    {"event_id"},
+	wire.BlockSlot: {"index"},
+	wire.TextSlot:  {"delta.text", "delta.thought", "delta.content.text", "delta.summary.text"},
+	wire.ArgsSlot:  {"delta.arguments"},
+}
+
 func findInteractionSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	switch f.JSON.Member("event_type").Str {
 	case "step.delta", "content.delta":
@@ -93,27 +83,13 @@ func findInteractionSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note
 	}
 	switch f.JSON.Member("delta").Member("type").Str {
 	case "arguments_delta", "text", "thought", "thought_summary":
-		s.Walk(at, interactionSlot)
+		s.Walk(at, interactionSlots.At)
 	}
 	return 0, s.Has(wire.BlockSlot)
 }
 
-func interactionSlot(path string) wire.Slot {
-	switch path {
-	case "event_id":
-		return wire.Unread
-	case "index":
-		return wire.BlockSlot
-	case "delta.text", "delta.thought", "delta.content.text", "delta.summary.text":
-		return wire.TextSlot
-	case "delta.arguments":
-		return wire.ArgsSlot
-	}
-	return wire.NoSlot
-}
-
 // Fill completes the chunk of a delta of the open step.
-func (d *InteractionsDecoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+func (d *interactionsDecoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 	c.Message = d.Message
 	if c.Kind == chunks.Fragment {
 		return d.Step == c.Index

@@ -21,7 +21,7 @@ func (f *stepFields) read(part jsonscan.Value) {
 	)
 }
 
-func (d *InteractionsDecoder) part(w *wire.Writer, index, part jsonscan.Value) *wire.Problem {
+func (d *interactionsDecoder) part(w *wire.Writer, index, part jsonscan.Value) *wire.Problem {
 	var f stepFields
 	f.read(part)
 	switch kind := f.kind.Str; {
@@ -45,7 +45,7 @@ func (d *InteractionsDecoder) part(w *wire.Writer, index, part jsonscan.Value) *
 }
 
 // emitText emits a string, or each text in an object or a list of objects.
-func (d *InteractionsDecoder) emitText(w *wire.Writer, kind chunks.Kind, index, v jsonscan.Value) {
+func (d *interactionsDecoder) emitText(w *wire.Writer, kind chunks.Kind, index, v jsonscan.Value) {
 	if v.IsObject() {
 		v = v.Member("text")
 	}
@@ -54,61 +54,42 @@ func (d *InteractionsDecoder) emitText(w *wire.Writer, kind chunks.Kind, index, 
 			d.emitText(w, kind, index, s)
 		}
 	}
-	if s := w.Text(v); s != "" {
-		w.Emit(chunks.Chunk{Kind: kind, Message: d.Message, Part: index.Int(), Text: s})
-	}
+	w.EmitText(chunks.Chunk{Kind: kind, Message: d.Message, Part: index.Int()}, v)
 }
 
 // call emits the beginning of a call or args of it. Args are text, or an object that
 // is whole. An empty object at the beginning means that the args follow.
-func (d *InteractionsDecoder) call(w *wire.Writer, index jsonscan.Value, f *stepFields, part jsonscan.Value) *wire.Problem {
+func (d *interactionsDecoder) call(w *wire.Writer, index jsonscan.Value, f *stepFields, part jsonscan.Value) *wire.Problem {
 	c, args := chunks.Chunk{Kind: chunks.Fragment, Message: d.Message, Index: index.Raw}, f.args
 	kind := f.kind.Str
 	if c.Exact = kind == "arguments_delta"; !c.Exact {
 		d.Kind = wire.CallBlock
 		c.ID, c.Name = w.Text(f.id), w.Text(f.name)
-		c.CallKind, c.Provider = callKind(kind)
-		if c.Provider && c.CallKind == "server" {
-			c.Name = strings.TrimSuffix(kind, "_call")
+		switch kind {
+		case "function_call":
+		case "mcp_server_tool_call":
+			c.CallKind, c.Provider = "mcp", true
+		default: // Google runs the call
+			c.CallKind, c.Provider, c.Name = "server", true, strings.TrimSuffix(kind, "_call")
 		}
 		c.Final = c.ID != "" || c.Name != ""
 	}
 	if !args.Present() {
 		w.UnknownMembers("the step", part, "call_id", "tool_call_id")
 	}
-	switch {
-	case args.IsObject():
-		if c.Args = w.Compact(args.Raw); c.Args != "{}" {
-			c.Object = true
-		} else {
-			c.Args = ""
-		}
-	case args.Present() && args.Kind != jsonscan.String:
+	if args.Present() && !args.IsObject() && !args.IsString() {
 		return wire.WrongType("arguments", args, "a string or an object")
-	default:
-		c.Args = w.Text(args)
 	}
-	if c.ID != "" || c.Name != "" || c.Args != "" {
-		w.Emit(c)
+	if w.SetArgs(&c, args); c.Object && c.Args == "{}" {
+		c.Object, c.Args = false, ""
 	}
+	w.EmitCall(c)
 	return nil
-}
-
-// callKind returns the kind of a call in a step of a type, and whether Google runs
-// the call.
-func callKind(step string) (kind string, provider bool) {
-	switch step {
-	case "function_call":
-		return "", false
-	case "mcp_server_tool_call":
-		return "mcp", true
-	}
-	return "server", true
 }
 
 // emitResult emits a result once it is complete: the beginning of the step names the
 // call, and a delta may contain the rest.
-func (d *InteractionsDecoder) emitResult(w *wire.Writer, f *stepFields) *wire.Problem {
+func (d *interactionsDecoder) emitResult(w *wire.Writer, f *stepFields) *wire.Problem {
 	if s := w.Text(f.call); s != "" {
 		d.Call = wire.Keep(s)
 	}

@@ -14,6 +14,9 @@
 package geminicli
 
 import (
+	"strings"
+
+	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 	"streamer/internal/stored"
@@ -26,8 +29,8 @@ func Format() wire.Format {
 		Keys:      []string{"timestamp", "tool_id"},
 		Claims:    claims,
 		Console:   true,
-		New:       func() wire.Decoder { return new(Decoder) },
-		FindSlots: findSlots,
+		New:       func() wire.Decoder { return new(decoder) },
+		FindSlots: wire.Slots{wire.TextSlot: {"content"}, wire.Unread: {"timestamp"}}.Of("message"),
 	}
 }
 
@@ -51,11 +54,8 @@ func claims(f wire.Frame) wire.Claim {
 	case "result":
 		has = e.status.IsString()
 	}
-	switch {
-	case has && (e.timestamp.IsString() || e.tool.IsString()):
-		return wire.Surely
-	case has, e.timestamp.IsString() && e.kind.IsString(): // of a later version
-		return wire.IfKnown
+	if has || e.timestamp.IsString() && e.kind.IsString() { // of a later version
+		return wire.SurelyIf(has && (e.timestamp.IsString() || e.tool.IsString()), wire.IfKnown)
 	}
 	return wire.No
 }
@@ -74,8 +74,8 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// Decoder decodes the events of a session. Its fields are the state between events.
-type Decoder struct {
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
 	Run      bool // a process has begun and not ended
 	Open     bool // a message has begun
 	Answered bool // a call of the message has its result
@@ -83,8 +83,7 @@ type Decoder struct {
 	Written  bool // that text has begun
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("r", &d.Run)
 	f.Flag("o", &d.Open)
 	f.Flag("a", &d.Answered)
@@ -92,8 +91,117 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	f.Flag("w", &d.Written)
 }
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	return &c
+// Fill completes the chunk of a text, which belongs to the open message.
+func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	if !d.Open || d.Answered {
+		return false
+	}
+	d.Written, c.Part = true, d.Part
+	return true
+}
+
+// Decode emits the chunks of a frame. An event of type error is a warning, or an error
+// after which the program goes on, and has no chunk.
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+	var e event
+	e.read(f)
+	switch e.kind.Str {
+	case "init":
+		w.StartRun(d.Run)
+		*d = decoder{Run: true}
+	case "message":
+		return d.message(w, &e)
+	case "tool_use", "tool_result":
+		id := w.Text(e.tool)
+		if !e.tool.IsString() || id == "" {
+			return wire.WrongType("tool_id", e.tool, "a string that is not empty")
+		}
+		if e.kind.Str == "tool_use" {
+			d.call(w, id, &e, f.JSON)
+		} else {
+			d.result(w, id, &e)
+		}
+	case "result":
+		d.end(w, &e)
+	case "error":
+	default:
+		w.Unknown("event", e.kind.Str, f.JSON)
+	}
+	return nil
+}
+
+func (d *decoder) message(w *wire.Writer, e *event) *wire.Problem {
+	if !e.content.IsString() {
+		return wire.WrongType("content", e.content, "a string")
+	}
+	if e.role.Str == "user" {
+		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: w.Text(e.content)})
+		return nil
+	}
+	if s := w.Text(e.content); s != "" {
+		d.begin(w)
+		d.Written = true
+		w.Emit(chunks.Chunk{Kind: chunks.Text, Part: d.Part, Text: s})
+	}
+	return nil
+}
+
+func (d *decoder) begin(w *wire.Writer) {
+	if d.Open && !d.Answered {
+		return
+	}
+	*d = decoder{Run: true, Open: true}
+	w.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
+}
+
+// call emits a call, which is complete. v is the JSON of its event.
+func (d *decoder) call(w *wire.Writer, id string, e *event, v jsonscan.Value) {
+	d.begin(w)
+	if d.Written {
+		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: d.Part})
+		d.Part, d.Written = d.Part+1, false
+	}
+	c := chunks.Chunk{Kind: chunks.Fragment, ID: id, Name: w.Text(e.name), Final: true, Opens: true}
+	if e.parameters.Present() {
+		c.Args, c.Object = w.Compact(e.parameters.Raw), true
+	} else {
+		w.UnknownMembers("the event", v, "type", "tool_id", "tool_name")
+	}
+	w.Emit(c)
+	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: id})
+}
+
+// result emits a result. A failed one has its text in output, in the error, or in both.
+func (d *decoder) result(w *wire.Writer, id string, e *event) {
+	c := chunks.Chunk{Kind: chunks.Result, ID: id}
+	if e.status.Str == "error" {
+		c.Status = "error"
+	}
+	switch {
+	case e.output.IsNested():
+		c.Content = w.Compact(e.output.Raw)
+	case e.output.Present():
+		c.Text = w.Text(e.output)
+	case e.failure.Present():
+		c.Text = w.FailureText(e.failure)
+	}
+	d.Answered = d.Open
+	w.Emit(c)
+}
+
+// end ends the run. The stats are the sum over all messages and belong to none.
+func (d *decoder) end(w *wire.Writer, e *event) {
+	c := chunks.Chunk{Kind: chunks.RunEnd, Status: "completed", Abandons: true}
+	if e.status.Str != "success" {
+		c.Status, c.Text, c.Abandons = "error", w.FailureText(e.failure), false
+		kind := w.Text(e.failure.Member("type"))
+		if strings.Contains(kind, "Cancel") { // FatalCancellationError
+			c.Status = "cancelled"
+		}
+		if kind != "" && kind != c.Text {
+			c.Text = w.Join(kind, ": ", c.Text)
+		}
+	}
+	*d = decoder{}
+	w.Emit(c)
 }

@@ -1,6 +1,7 @@
 package langchain
 
 import (
+	"slices"
 	"strings"
 
 	"streamer/internal/decode/wire"
@@ -11,12 +12,8 @@ import (
 var modes = [...]string{"updates", "values", "custom", "debug", "tasks", "checkpoints"}
 
 func isMode(name string) bool {
-	for _, m := range modes {
-		if name == m {
-			return true
-		}
-	}
-	return strings.HasPrefix(name, "messages") && (len(name) == len("messages") || name[len("messages")] == '/' || name == "messages-tuple")
+	rest, messages := strings.CutPrefix(name, "messages")
+	return messages && (rest == "" || rest[0] == '/' || rest == "-tuple") || slices.Contains(modes[:], name)
 }
 
 func claims(f wire.Frame) wire.Claim {
@@ -49,10 +46,7 @@ func claimsEvent(f wire.Frame) wire.Claim {
 			return wire.Surely
 		}
 	case "events":
-		if isTrace(f) {
-			return wire.Surely
-		}
-		return wire.Perhaps
+		return wire.SurelyIf(isTrace(f), wire.Perhaps)
 	case "end", "feedback", "heartbeat":
 		return wire.Perhaps
 	default:
@@ -90,10 +84,8 @@ func claimsTuple(v jsonscan.Value) wire.Claim {
 // claimsPayload claims an object that is the payload of a mode which the event does
 // not name. The payload of the mode custom can be any object.
 func claimsPayload(f wire.Frame) wire.Claim {
-	if kind, sure := payloadOf(f); kind != otherPayload && sure {
-		return wire.Surely
-	} else if kind != otherPayload {
-		return wire.Perhaps
+	if kind, sure := payloadOf(f); kind != otherPayload {
+		return wire.SurelyIf(sure, wire.Perhaps)
 	}
 	return wire.IfNoOther
 }
@@ -121,7 +113,6 @@ func isPart(f wire.Frame) bool {
 	return mode && ns
 }
 
-// isUnknownPart reports whether an object has the members of a part, of any mode.
 func isUnknownPart(v jsonscan.Value) bool {
 	return v.Member("ns").Present() && wire.IsNamespace(v.Member("ns")) && v.Member("data").Present()
 }

@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// selection selects the chunks of a content.
 type selection struct {
 	text  bool // text and reasoning, which a repeated message has emitted already
 	calls bool // calls for the client to run; tool_call_chunks has precedence
@@ -19,7 +18,7 @@ type selection struct {
 // emitContent emits content: a string, or a list of strings and of blocks. Blocks are
 // LangChain's own (version v1) or those of the provider:
 // https://docs.langchain.com/oss/python/langchain/messages#content-block-reference
-func (d *Decoder) emitContent(w *wire.Writer, of chunks.Chunk, content jsonscan.Value, want selection) {
+func (d *decoder) emitContent(w *wire.Writer, of chunks.Chunk, content jsonscan.Value, want selection) {
 	if content.IsString() {
 		d.emitText(w, of, chunks.Text, content, want)
 		return
@@ -33,13 +32,9 @@ func (d *Decoder) emitContent(w *wire.Writer, of chunks.Chunk, content jsonscan.
 	}
 }
 
-func (d *Decoder) emitText(w *wire.Writer, of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, want selection) {
-	if !want.text {
-		return
-	}
-	if of.Text = w.Text(v); of.Text != "" {
-		of.Kind = kind
-		w.Emit(of)
+func (d *decoder) emitText(w *wire.Writer, of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, want selection) {
+	if of.Kind = kind; want.text {
+		w.EmitText(of, v)
 	}
 }
 
@@ -59,7 +54,7 @@ func readBlock(block jsonscan.Value) (b blockFields) {
 	return b
 }
 
-func (d *Decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value, want selection) {
+func (d *decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value, want selection) {
 	b := readBlock(block)
 	of.Part = partNumber(b.index)
 	switch kind := b.kind.Str; kind {
@@ -82,7 +77,7 @@ func (d *Decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value, w
 		d.blockCall(w, of, b, want)
 	default:
 		if strings.HasSuffix(kind, "tool_result") && b.use.IsString() {
-			d.blockResult(w, of, block)
+			_ = w.ToolResult(of, wire.ReadResult(block)) // one without its shape was for the model alone
 		} else if want.alone {
 			w.Unknown("content block", kind, block)
 		}
@@ -91,7 +86,7 @@ func (d *Decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value, w
 
 // blockCall emits the call of a block. Text that follows in pieces replaces an input
 // that is an object.
-func (d *Decoder) blockCall(w *wire.Writer, of chunks.Chunk, b blockFields, want selection) {
+func (d *decoder) blockCall(w *wire.Writer, of chunks.Chunk, b blockFields, want selection) {
 	of.Kind, of.Part, of.Whole = chunks.Fragment, 0, want.whole
 	if b.index.Present() {
 		of.Index = b.index.Raw
@@ -108,28 +103,13 @@ func (d *Decoder) blockCall(w *wire.Writer, of chunks.Chunk, b blockFields, want
 			}
 		}
 	}
-	if of.ID != "" || of.Name != "" || of.Args != "" {
-		w.Emit(of)
-	}
+	w.EmitCall(of)
 	d.noArgs(w, &b)
 }
 
-func (d *Decoder) noArgs(w *wire.Writer, b *blockFields) {
+func (d *decoder) noArgs(w *wire.Writer, b *blockFields) {
 	if !b.input.Present() && !b.args.Present() && !b.partial.Present() {
 		w.UnknownMembers("the content block", b.whole)
-	}
-}
-
-// blockResult emits the result of a call that the provider ran. A block without the
-// shape of a result is skipped, because the model has read it.
-func (d *Decoder) blockResult(w *wire.Writer, of chunks.Chunk, block jsonscan.Value) {
-	n := w.Len()
-	if w.ToolResult(wire.ReadResult(block)) != nil {
-		return
-	}
-	for i := range w.Since(n) {
-		c := &w.Since(n)[i]
-		c.Namespace, c.Message, c.Choice, c.Repeated = of.Namespace, of.Message, of.Choice, of.Repeated
 	}
 }
 

@@ -34,38 +34,25 @@ func Format() wire.Format {
 	return wire.Format{
 		Name: "langchain", Shape: "langchain",
 		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
 }
 
-// Decoder decodes the events of a session. Its fields are the state between events
+// decoder decodes the events of a session. Its fields are the state between events
 // of both formats.
-type Decoder struct {
+type decoder struct {
 	Messages messages
 	// Streams is nil unless the session has events of langgraph-protocol.
 	Streams *protocol
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	stored.Object(f, "l", &d.Messages, (*messages).fields)
 	stored.Pointer(f, "p", &d.Streams, (*protocol).fields)
 }
 
-// Clone returns an independent copy. The slices of d are never written to once
-// they are set.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	if d.Streams != nil {
-		streams := *d.Streams
-		c.Streams = &streams
-	}
-	return &c
-}
-
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Name != "" {
 		mode, ns, _ := strings.Cut(f.Name, "|")
 		return d.event(w, mode, ns, f.JSON)

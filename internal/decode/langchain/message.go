@@ -34,7 +34,6 @@ type fields struct {
 	id, content, pieces, calls, invalid, extra, meta, usage, position jsonscan.Value
 }
 
-// readMessage reads a message in any of its shapes.
 func readMessage(v jsonscan.Value) fields {
 	m, inner := readFields(v)
 	if inner.Raw != "" {
@@ -73,8 +72,7 @@ func readFields(v jsonscan.Value) (m fields, inner jsonscan.Value) {
 	return m, inner
 }
 
-// unknownMembers reads the members of a message of the model that LangChain does not have.
-func (d *Decoder) unknownMembers(w *wire.Writer, m *fields) {
+func (d *decoder) unknownMembers(w *wire.Writer, m *fields) {
 	w.UnknownMembers("the message", m.body, "content", "content_blocks", "tool_call_chunks", "tool_calls", "invalid_tool_calls", "additional_kwargs", "response_metadata", "usage_metadata", "kwargs", "data", "lc_kwargs")
 }
 
@@ -166,21 +164,16 @@ type messageEnd struct {
 }
 
 // readEnd returns the end in response_metadata and additional_kwargs.
-func (d *Decoder) readEnd(w *wire.Writer, m *fields) (end messageEnd) {
-	var reason, stop, status jsonscan.Value
-	for w := m.meta.Members(); w.Next(); {
-		switch w.Key {
-		case "finish_reason":
-			reason = w.Value
-		case "stop_reason", "stopReason", "done_reason":
-			stop = w.Value
-		case "status":
-			status = w.Value
-		case "completion": // the number of the choice, in JavaScript
-			end.choice = w.Value.Int()
-		}
-	}
+func (d *decoder) readEnd(w *wire.Writer, m *fields) (end messageEnd) {
+	var reason, stop, status, choice jsonscan.Value
+	m.meta.Read(
+		reason.From("finish_reason"), stop.From("stop_reason"), stop.From("stopReason"), stop.From("done_reason"),
+		status.From("status"), choice.From("completion"), // the number of the choice, in JavaScript
+	)
 	m.extra.Read(stop.From("stop_reason"), end.thoughts.From("reasoning_content"))
+	if choice.Present() {
+		end.choice = choice.Int()
+	}
 	for _, v := range [...]jsonscan.Value{reason, stop} {
 		if end.reason == "" && v.IsString() {
 			end.reason = w.Text(v)
@@ -210,21 +203,13 @@ func truncates(reason string) bool {
 	return wire.Discards(reason)
 }
 
-func (d *Decoder) resultMessage(w *wire.Writer, at place, m *fields) *wire.Problem {
-	n := w.Len()
-	if problem := w.ToolResult(wire.ReadResult(m.body)); problem != nil {
-		return problem
-	}
-	for i := range w.Since(n) {
-		c := &w.Since(n)[i]
-		c.Namespace, c.Repeated = at.ns, at.repeated
-	}
-	return nil
+func (d *decoder) resultMessage(w *wire.Writer, at place, m *fields) *wire.Problem {
+	return w.ToolResult(chunks.Chunk{Namespace: at.ns, Repeated: at.repeated}, wire.ReadResult(m.body))
 }
 
 // human emits a human message of the conversation. The task of a subgraph is a human
 // message too, but no person wrote it, and it does not interrupt anything.
-func (d *Decoder) human(w *wire.Writer, at place, m *fields) {
+func (d *decoder) human(w *wire.Writer, at place, m *fields) {
 	if strings.Contains(at.ns, "|") || at.repeated && at.ns != "" {
 		return
 	}

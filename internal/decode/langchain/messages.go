@@ -1,15 +1,12 @@
 package langchain
 
 import (
-	"slices"
 	"strings"
 
 	"streamer/internal/decode/wire"
 	"streamer/internal/stored"
 )
 
-// messages is the state of the format langchain. Its slices are never written to
-// once they are set, so that copies may share them.
 type messages struct {
 	Run     string
 	Attempt int32 // of Run
@@ -29,8 +26,6 @@ func (m *messages) fields(f *stored.Fields) {
 	stored.List(f, "s", &m.Streamed, (*streamedMessage).fields)
 	stored.List(f, "p", &m.Partial, (*partialText).fields)
 }
-
-func (m *messages) streams() { m.Live = true }
 
 type streamedMessage struct {
 	ID        string
@@ -56,15 +51,19 @@ func (s *streamedMessage) fields(f *stored.Fields) {
 // text reports whether the message has content, but no calls, and no end yet.
 func (s *streamedMessage) text() bool { return s.Used && !s.Calls && !s.Done }
 
-// maxStreamed is the maximum number of messages that are stored.
 const maxStreamed = 64
 
-type summary struct {
-	text  bool
-	calls bool // pieces of calls
-	opens bool // a piece of a call with an id or a name
-	ends  bool
-}
+// summary is what a piece of a message has. It is the note of a template.
+type summary uint8
+
+const (
+	hasText summary = 1 << iota
+	hasCalls
+	opensCall // a piece of a call with an id or a name
+	hasEnd
+)
+
+func (s summary) has(some summary) bool { return s&some != 0 }
 
 // stream records a piece of a message and returns the id of the message. That is the
 // id of the first piece with content, or the id of the provider where a call
@@ -83,42 +82,38 @@ func (m *messages) stream(ns, id string, piece summary) (name, was string) {
 	i := m.index(ns, id)
 	if i < 0 || m.Streamed[i].ID == id && !m.Streamed[i].Used {
 		if j := m.continued(ns, id, piece); j >= 0 {
-			s := m.Streamed[j]
-			s.Also, s.Done = strings.Clone(id), s.Done || piece.ends
-			if piece.calls && !generated(id) {
+			s := &m.Streamed[j]
+			s.Also, s.Done = strings.Clone(id), s.Done || piece.has(hasEnd)
+			if piece.has(hasCalls) && !generated(id) {
 				was, s.ID, s.Also = s.ID, s.Also, s.ID
 			}
-			m.set(j, s)
 			return s.ID, was
 		}
 	}
+	used := piece.has(hasText | hasCalls)
 	if i < 0 {
-		m.add(streamedMessage{ID: strings.Clone(id), Namespace: strings.Clone(ns), Used: piece.text || piece.calls, Calls: piece.calls, Done: piece.ends})
+		m.Streamed = append(wire.MakeRoom(m.Streamed, maxStreamed), streamedMessage{
+			ID: strings.Clone(id), Namespace: strings.Clone(ns), Used: used, Calls: piece.has(hasCalls), Done: piece.has(hasEnd),
+		})
 		return id, ""
 	}
-	used := piece.text || piece.calls
-	if s := &m.Streamed[i]; (!used || s.Used && !s.Done) && (s.Calls || !piece.calls) && (s.Done || !piece.ends) {
-		return s.ID, "" // nothing has changed, which is the usual case
-	}
-	s := m.Streamed[i]
+	s := &m.Streamed[i]
 	if used {
 		if s.Done { // another message under the same id
 			s.Usage = ""
 		}
 		s.Used, s.Done = true, false
 	}
-	s.Calls = s.Calls || piece.calls
-	s.Done = s.Done || piece.ends
-	m.set(i, s)
+	s.Calls = s.Calls || piece.has(hasCalls)
+	s.Done = s.Done || piece.has(hasEnd)
 	return s.ID, ""
 }
 
 // continued returns the index of the message that a piece under a new id continues,
 // or -1.
 func (m *messages) continued(ns, id string, piece summary) int {
-	continues := piece.calls && !piece.opens
-	onlyEnds := piece.ends && !piece.text && !piece.calls
-	if !continues && !onlyEnds {
+	continues := piece.has(hasCalls) && !piece.has(opensCall)
+	if !continues && piece != hasEnd {
 		return -1
 	}
 	found := -1
@@ -181,25 +176,11 @@ func (m *messages) find(ns, id string) (namespace, first string, ok bool) {
 }
 
 func (m *messages) done(ns, id string) {
-	if i := m.index(ns, id); i >= 0 && !m.Streamed[i].Done {
-		s := m.Streamed[i]
-		s.Done = true
-		m.set(i, s)
+	if i := m.index(ns, id); i >= 0 {
+		m.Streamed[i].Done = true
 	}
 }
 
-func (m *messages) set(i int, s streamedMessage) {
-	m.Streamed = slices.Clone(m.Streamed)
-	m.Streamed[i] = s
-}
-
-// add adds a message and removes the oldest where there are too many.
-func (m *messages) add(s streamedMessage) {
-	old := m.Streamed[max(0, len(m.Streamed)-maxStreamed+1):]
-	m.Streamed = append(slices.Clip(old), s)
-}
-
-// within reports whether a namespace is ns or below it.
 func within(namespace, ns string) bool {
 	return ns == "" || strings.HasPrefix(namespace, ns) && (len(namespace) == len(ns) || namespace[len(ns)] == '|')
 }

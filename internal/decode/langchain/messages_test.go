@@ -10,7 +10,7 @@ import (
 
 // TestMessagesAreBounded begins more messages than the state stores.
 func TestMessagesAreBounded(t *testing.T) {
-	d := new(Decoder)
+	d := new(decoder)
 	for i := range 2 * maxStreamed {
 		for _, event := range []string{
 			fmt.Sprintf(`{"type":"AIMessageChunk","id":"m%d","content":"x","tool_call_chunks":[]}`, i),

@@ -1,6 +1,7 @@
 package langchain
 
 import (
+	"cmp"
 	"math"
 
 	"streamer/internal/chunks"
@@ -8,7 +9,7 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-func (d *Decoder) tuple(w *wire.Writer, v jsonscan.Value) *wire.Problem {
+func (d *decoder) tuple(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	e := v.Elements()
 	if !e.Next() {
 		return nil
@@ -31,7 +32,7 @@ func (d *Decoder) tuple(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	return d.messageMode(w, "", v)
 }
 
-func (d *Decoder) part(w *wire.Writer, v jsonscan.Value) *wire.Problem {
+func (d *decoder) part(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	var mode, ns, data, interrupts jsonscan.Value
 	v.Read(mode.From("type"), ns.From("ns"), data.From("data"), interrupts.From("interrupts"))
 	namespace := d.namespace(w, ns)
@@ -43,7 +44,7 @@ func (d *Decoder) part(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 }
 
 // namespace joins the parts of a namespace: "a:1|b:2".
-func (d *Decoder) namespace(w *wire.Writer, list jsonscan.Value) string {
+func (d *decoder) namespace(w *wire.Writer, list jsonscan.Value) string {
 	e := list.Elements()
 	if !e.Next() {
 		return ""
@@ -55,8 +56,7 @@ func (d *Decoder) namespace(w *wire.Writer, list jsonscan.Value) string {
 	return ns
 }
 
-// event reads the payload of a mode or of an event of the server.
-func (d *Decoder) event(w *wire.Writer, mode, ns string, payload jsonscan.Value) *wire.Problem {
+func (d *decoder) event(w *wire.Writer, mode, ns string, payload jsonscan.Value) *wire.Problem {
 	switch mode {
 	case "messages", "messages-tuple":
 		return d.messageMode(w, ns, payload)
@@ -75,7 +75,8 @@ func (d *Decoder) event(w *wire.Writer, mode, ns string, payload jsonscan.Value)
 	case "metadata":
 		d.runMetadata(w, payload)
 	case "error":
-		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "error", Text: d.errorText(w, payload)})
+		text := cmp.Or(w.Text(payload.Member("message")), w.FailureText(payload.Member("error")))
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "error", Text: text})
 	case "end":
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "completed"})
 	case "custom", "debug", "tasks", "checkpoints", "tools": // have no calls, or repeat them
@@ -90,7 +91,7 @@ func (d *Decoder) event(w *wire.Writer, mode, ns string, payload jsonscan.Value)
 
 // runMetadata reads {"run_id","attempt"}. A higher attempt than before replaces the
 // open messages.
-func (d *Decoder) runMetadata(w *wire.Writer, v jsonscan.Value) {
+func (d *decoder) runMetadata(w *wire.Writer, v jsonscan.Value) {
 	run, attempt := w.Text(v.Member("run_id")), int32(min(v.Member("attempt").Int(), math.MaxInt32))
 	if run == "" {
 		return
@@ -103,17 +104,9 @@ func (d *Decoder) runMetadata(w *wire.Writer, v jsonscan.Value) {
 	w.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: run})
 }
 
-// errorText returns the text of {"error":"ValueError","message":"…"}.
-func (d *Decoder) errorText(w *wire.Writer, v jsonscan.Value) string {
-	if s := w.Text(v.Member("message")); s != "" {
-		return s
-	}
-	return w.FailureText(v.Member("error"))
-}
-
 // messageMode reads [message, metadata], a list of messages, or one message.
-func (d *Decoder) messageMode(w *wire.Writer, ns string, payload jsonscan.Value) *wire.Problem {
-	d.Messages.streams()
+func (d *decoder) messageMode(w *wire.Writer, ns string, payload jsonscan.Value) *wire.Problem {
+	d.Messages.Live = true
 	if payload.IsObject() {
 		return d.message(w, place{ns: ns}, payload)
 	}
@@ -131,8 +124,7 @@ func (d *Decoder) messageMode(w *wire.Writer, ns string, payload jsonscan.Value)
 	return d.message(w, place{ns: ns}, first)
 }
 
-// checkpointNamespace returns the checkpoint namespace in the metadata of a message.
-func (d *Decoder) checkpointNamespace(w *wire.Writer, metadata jsonscan.Value) (ns string) {
+func (d *decoder) checkpointNamespace(w *wire.Writer, metadata jsonscan.Value) (ns string) {
 	for m := metadata.Members(); m.Next(); {
 		switch m.Key {
 		case "langgraph_checkpoint_ns":
@@ -154,20 +146,15 @@ type place struct {
 	growing bool
 }
 
-func (d *Decoder) message(w *wire.Writer, at place, v jsonscan.Value) *wire.Problem {
-	m := readMessage(v)
-	if m.kind == kindAI || m.kind == kindAIChunk {
+func (d *decoder) message(w *wire.Writer, at place, v jsonscan.Value) *wire.Problem {
+	switch m := readMessage(v); m.kind {
+	case kindAI, kindAIChunk:
 		d.unknownMembers(w, &m)
-	}
-	switch m.kind {
-	case kindAIChunk:
-		if !at.repeated {
+		if m.kind == kindAIChunk && !at.repeated {
 			d.delta(w, at.ns, &m)
-			return nil
+		} else {
+			d.wholeMessage(w, at, &m, true)
 		}
-		d.wholeMessage(w, at, &m, true)
-	case kindAI:
-		d.wholeMessage(w, at, &m, true)
 	case kindTool:
 		return d.resultMessage(w, at, &m)
 	case kindHuman:

@@ -21,11 +21,11 @@ import (
 // The args in tool_calls are a repaired parse of incomplete text. They are read only
 // in the finished message, where they replace the text (Hold).
 
-func (d *Decoder) partials(w *wire.Writer, ns string, list jsonscan.Value, complete bool) (first *wire.Problem) {
+func (d *decoder) partials(w *wire.Writer, ns string, list jsonscan.Value, complete bool) (first *wire.Problem) {
 	if !list.IsArray() {
 		return wire.WrongType("the payload of messages/partial and messages/complete", list, "a list of messages")
 	}
-	d.Messages.streams()
+	d.Messages.Live = true
 	for e := list.Elements(); e.Next(); {
 		m := readMessage(e.Value)
 		if m.kind != kindAI && m.kind != kindAIChunk {
@@ -39,27 +39,25 @@ func (d *Decoder) partials(w *wire.Writer, ns string, list jsonscan.Value, compl
 }
 
 // partial emits the new content of a growing message, or its end.
-func (d *Decoder) partial(w *wire.Writer, ns string, m *fields, complete bool) {
+func (d *decoder) partial(w *wire.Writer, ns string, m *fields, complete bool) {
 	id := w.Text(m.id)
 	if known, _, ok := d.Messages.find(ns, id); ok {
 		ns = known
 	}
-	p, known := d.Messages.growing(id)
+	p, known := d.Messages.takePartial(id)
 	if complete && !known {
 		d.wholeMessage(w, place{ns: ns}, m, true)
 		return
 	}
 	of := chunks.Chunk{Namespace: ns, Message: id}
 	over := complete || d.readEnd(w, m).over
-	p.at = 0
+	p.at, p.call = 0, 0
 	d.growth(w, of, m, &p, over)
-	if complete {
-		d.Messages.forget(id)
-	} else {
-		d.Messages.setPartial(p)
+	if !complete {
+		d.Messages.Partial = append(wire.MakeRoom(d.Messages.Partial, maxPartials), p)
 	}
 	if !over || !known {
-		d.Messages.stream(ns, id, summary{text: true})
+		d.Messages.stream(ns, id, hasText)
 	}
 	if over {
 		m.pieces = jsonscan.Value{}
@@ -67,7 +65,7 @@ func (d *Decoder) partial(w *wire.Writer, ns string, m *fields, complete bool) {
 	}
 }
 
-func (d *Decoder) growth(w *wire.Writer, of chunks.Chunk, m *fields, p *partialText, final bool) {
+func (d *decoder) growth(w *wire.Writer, of chunks.Chunk, m *fields, p *partialText, final bool) {
 	if m.content.IsString() {
 		d.grownText(w, of, chunks.Text, m.content, p, final)
 	}
@@ -100,7 +98,7 @@ func (d *Decoder) growth(w *wire.Writer, of chunks.Chunk, m *fields, p *partialT
 // grownBlocks emits the new content of blocks, with their calls if calls is true. It
 // returns the indexes of the calls: pieces of calls have an index only where blocks
 // have one.
-func (d *Decoder) grownBlocks(w *wire.Writer, of chunks.Chunk, content jsonscan.Value, p *partialText, final, calls bool) (indexes []jsonscan.Value) {
+func (d *decoder) grownBlocks(w *wire.Writer, of chunks.Chunk, content jsonscan.Value, p *partialText, final, calls bool) (indexes []jsonscan.Value) {
 	for e := content.Elements(); e.Next(); {
 		b := readBlock(e.Value)
 		of.Part = partNumber(b.index)
@@ -122,7 +120,6 @@ func (d *Decoder) grownBlocks(w *wire.Writer, of chunks.Chunk, content jsonscan.
 	return indexes
 }
 
-// firstString returns the first string of a list, or no value.
 func firstString(list ...jsonscan.Value) jsonscan.Value {
 	for _, v := range list {
 		if v.IsString() {
@@ -132,7 +129,7 @@ func firstString(list ...jsonscan.Value) jsonscan.Value {
 	return jsonscan.Value{}
 }
 
-func (d *Decoder) grownText(w *wire.Writer, of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, p *partialText, final bool) {
+func (d *decoder) grownText(w *wire.Writer, of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, p *partialText, final bool) {
 	if of.Text, _ = p.tail(w.Text(v), false, final); of.Text != "" {
 		of.Kind = kind
 		w.Emit(of)
@@ -140,7 +137,7 @@ func (d *Decoder) grownText(w *wire.Writer, of chunks.Chunk, kind chunks.Kind, v
 }
 
 // grownCall emits the new args of a call, and the call where it is new.
-func (d *Decoder) grownCall(w *wire.Writer, of chunks.Chunk, id, name, index, args jsonscan.Value, p *partialText, final bool) {
+func (d *decoder) grownCall(w *wire.Writer, of chunks.Chunk, id, name, index, args jsonscan.Value, p *partialText, final bool) {
 	of.Kind, of.Part, of.ID, of.Name = chunks.Fragment, 0, w.Text(id), w.Text(name)
 	if index.Present() {
 		of.Index = index.Raw
@@ -201,41 +198,26 @@ func (p *partialText) tail(text string, call, final bool) (tail string, opened b
 	return text[from:end], opened
 }
 
-// growing returns a copy of the state of a growing message, and whether there is one.
-func (m *messages) growing(id string) (p partialText, known bool) {
-	for _, p := range m.Partial {
-		if p.ID == id {
-			p.Parts, p.Calls = slices.Clone(p.Parts), slices.Clone(p.Calls)
-			return p, true
-		}
+// takePartial removes the state of a growing message and returns it, or a new one, and
+// whether there was one.
+func (m *messages) takePartial(id string) (p partialText, known bool) {
+	id = id[:min(len(id), wire.MaxID)]
+	i := slices.IndexFunc(m.Partial, func(p partialText) bool { return p.ID == id })
+	if i < 0 {
+		return partialText{ID: strings.Clone(id)}, false
 	}
-	return partialText{ID: wire.Keep(id)}, false
-}
-
-// setPartial stores p as the latest and removes the oldest where there are too many.
-func (m *messages) setPartial(p partialText) {
-	p.at, p.call = 0, 0
-	m.forget(p.ID)
-	m.Partial = append(m.Partial[max(0, len(m.Partial)-maxPartials+1):], p)
-}
-
-func (m *messages) forget(id string) {
-	kept := make([]partialText, 0, len(m.Partial)+1)
-	for _, p := range m.Partial {
-		if p.ID != id {
-			kept = append(kept, p)
-		}
-	}
-	m.Partial = kept
+	p = m.Partial[i]
+	m.Partial = slices.Delete(m.Partial, i, i+1)
+	return p, true
 }
 
 // messageMetadata reads messages/metadata: {message id: {"metadata":{…}}}.
-func (d *Decoder) messageMetadata(w *wire.Writer, ns string, payload jsonscan.Value) {
+func (d *decoder) messageMetadata(w *wire.Writer, ns string, payload jsonscan.Value) {
 	for m := payload.Members(); m.Next(); {
 		where := ns
 		if s := d.checkpointNamespace(w, m.Value.Member("metadata")); s != "" {
 			where = s
 		}
-		d.Messages.stream(where, m.Key, summary{})
+		d.Messages.stream(where, m.Key, 0)
 	}
 }

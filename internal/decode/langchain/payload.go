@@ -19,12 +19,12 @@ const (
 
 // payload reads the payload of a mode that is not named. A payload without messages
 // and without interrupts is skipped.
-func (d *Decoder) payload(w *wire.Writer, ns string, f wire.Frame) *wire.Problem {
+func (d *decoder) payload(w *wire.Writer, ns string, f wire.Frame) *wire.Problem {
 	if f.JSON.IsArray() {
 		return d.listPayload(w, ns, f.JSON)
 	}
 	if isMessage(f) {
-		d.Messages.streams()
+		d.Messages.Live = true
 		return d.message(w, place{ns: ns}, f.JSON)
 	}
 	switch kind, _ := payloadOf(f); kind {
@@ -59,7 +59,7 @@ func retells(f wire.Frame) bool {
 }
 
 // listPayload reads [message, metadata], or a state that is a list of messages.
-func (d *Decoder) listPayload(w *wire.Writer, ns string, list jsonscan.Value) *wire.Problem {
+func (d *decoder) listPayload(w *wire.Writer, ns string, list jsonscan.Value) *wire.Problem {
 	e := list.Elements()
 	if !e.Next() || !e.Value.IsObject() || !looksLikeMessage(e.Value) {
 		return nil

@@ -1,6 +1,7 @@
 package langchain
 
 import (
+	"slices"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -26,39 +27,32 @@ import (
 // are read. The args of a block-delta are the whole text so far in JavaScript, and
 // the next piece of it in Python. The assembler of calls detects which.
 //
-// The format shares its Decoder, and thereby the ids of messages, with Format.
+// The format shares its decoder, and thereby the ids of messages, with Format.
 func Protocol() wire.Format {
 	return wire.Format{
 		Name: "langgraph-protocol", Shape: "langchain",
 		Keys:      []string{"method", "result", "message"},
 		Claims:    claimsProtocol,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return view(new(decoder)) },
 		FindSlots: findProtocolSlots,
 		Shared:    "langchain", View: view,
 	}
 }
 
 func view(d wire.Decoder) wire.Decoder {
-	shared := d.(*Decoder)
+	shared := d.(*decoder)
 	if shared.Streams == nil {
 		shared.Streams = new(protocol)
 	}
 	return (*protocolDecoder)(shared)
 }
 
-type protocolDecoder Decoder
+type protocolDecoder decoder
 
-// Fields visits the members of the stored form.
-func (d *protocolDecoder) Fields(f *stored.Fields) { (*Decoder)(d).Fields(f) }
+func (d *protocolDecoder) Fields(f *stored.Fields) { (*decoder)(d).Fields(f) }
 
-// Decode emits the chunks of a frame.
 func (d *protocolDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return (*Decoder)(d).decodeProtocol(w, f)
-}
-
-// Clone returns an independent copy.
-func (d *protocolDecoder) Clone() wire.Decoder {
-	return (*protocolDecoder)((*Decoder)(d).Clone().(*Decoder))
+	return (*decoder)(d).decodeProtocol(w, f)
 }
 
 // isProtocol reports whether a frame has the envelope of an event of the protocol. It reads
@@ -103,7 +97,7 @@ func claimsProtocol(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-func (d *Decoder) decodeProtocol(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) decodeProtocol(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var method, params, namespace, data jsonscan.Value
 	f.Read(method.From("method"), params.From("params"))
 	if !method.Present() {
@@ -132,7 +126,7 @@ func (d *Decoder) decodeProtocol(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return nil
 }
 
-func (d *Decoder) protocolEvent(w *wire.Writer, method, ns string, data jsonscan.Value) *wire.Problem {
+func (d *decoder) protocolEvent(w *wire.Writer, method, ns string, data jsonscan.Value) *wire.Problem {
 	switch method {
 	case "messages":
 		return d.protocolMessage(w, ns, data)
@@ -147,12 +141,12 @@ func (d *Decoder) protocolEvent(w *wire.Writer, method, ns string, data jsonscan
 	}
 	n := w.Len()
 	problem := d.protocolState(w, method, ns, data)
-	w.Drop(n, d.Streams.hasResult)
+	w.Drop(n, func(c *chunks.Chunk) bool { return c.Kind == chunks.Result && d.Streams.answered(c.ID) })
 	return problem
 }
 
 // protocolState reads values, or an update, which is {"node","values"}.
-func (d *Decoder) protocolState(w *wire.Writer, method, ns string, data jsonscan.Value) *wire.Problem {
+func (d *decoder) protocolState(w *wire.Writer, method, ns string, data jsonscan.Value) *wire.Problem {
 	if method == "values" {
 		return d.values(w, ns, data)
 	}
@@ -172,7 +166,7 @@ func (d *Decoder) protocolState(w *wire.Writer, method, ns string, data jsonscan
 // protocolLife reads a lifecycle event of a graph. The lifecycle of the root is that of
 // the run. The start of a subgraph can name the call that caused it. The failure of a
 // subgraph ends its open messages.
-func (d *Decoder) protocolLife(w *wire.Writer, ns string, data jsonscan.Value) {
+func (d *decoder) protocolLife(w *wire.Writer, ns string, data jsonscan.Value) {
 	var event, run, failure, cause jsonscan.Value
 	data.Read(
 		event.From("event"), run.From("run_id"), run.From("runId"), failure.From("error"),
@@ -202,33 +196,57 @@ func (d *Decoder) protocolLife(w *wire.Writer, ns string, data jsonscan.Value) {
 // protocolInput emits an interrupt. Its namespace is that of a node, while another node
 // of the same graph made the calls. The chunk has the innermost namespace around it in
 // which messages were streamed.
-func (d *Decoder) protocolInput(w *wire.Writer, ns string, data jsonscan.Value) {
-	c := chunks.Chunk{Kind: chunks.Await, Why: "interrupt"}
-	for m := data.Members(); m.Next(); {
-		switch m.Key {
-		case "interrupt_id", "interruptId":
-			c.InterruptID = w.Text(m.Value)
-		case "payload":
-			for in := m.Value.Members(); in.Next(); {
-				if in.Key == "tool_call_id" || in.Key == "toolCallId" {
-					c.ID = w.Text(in.Value)
-				}
-			}
-		}
-	}
-	for ns != "" && !d.Messages.streamedIn(ns) {
+func (d *decoder) protocolInput(w *wire.Writer, ns string, data jsonscan.Value) {
+	var id, payload jsonscan.Value
+	data.Read(id.From("interrupt_id"), id.From("interruptId"), payload.From("payload"))
+	for ns != "" && !slices.ContainsFunc(d.Messages.Streamed, func(s streamedMessage) bool { return within(s.Namespace, ns) }) {
 		ns = ns[:max(0, strings.LastIndexByte(ns, '|'))]
 	}
-	c.Namespace = ns
-	w.Emit(c)
+	w.Emit(chunks.Chunk{Kind: chunks.Await, Namespace: ns, ID: callIn(w, payload), Why: "interrupt", InterruptID: w.Text(id)})
 }
 
-// streamedIn reports whether a message was streamed in a namespace or below it.
-func (m *messages) streamedIn(ns string) bool {
-	for i := range m.Streamed {
-		if within(m.Streamed[i].Namespace, ns) {
-			return true
-		}
+func (d *decoder) protocolTool(w *wire.Writer, ns string, data jsonscan.Value) *wire.Problem {
+	var event, id, name, delta, output, message jsonscan.Value
+	data.Read(
+		event.From("event"), id.From("tool_call_id"), id.From("toolCallId"), name.From("tool_name"),
+		name.From("toolName"), delta.From("delta"), output.From("output"), message.From("message"),
+	)
+	c := chunks.Chunk{Kind: chunks.Progress, Namespace: ns, ID: w.Text(id)}
+	if c.ID == "" {
+		return wire.WrongType("tool_call_id of tools", id, "a string")
 	}
-	return false
+	switch event.Str {
+	case "tool-started":
+		d.Streams.retry(c.ID)
+	case "tool-output-delta":
+		c.Text = w.Text(delta)
+		if delta.IsNested() {
+			c.Text = w.Compact(delta.Raw)
+		}
+	case "tool-finished":
+		if d.protocolOutput(w, ns, output) {
+			return nil
+		}
+		c.Kind, c.Name, c.Status = chunks.Result, w.Text(name), "success"
+		c.Content, c.Text = w.ContentOf(output)
+	case "tool-error":
+		// A ToolMessage with the error text of the framework may follow.
+		d.Streams.fail(c.ID)
+		c.Kind, c.Name, c.Status, c.Text = chunks.Result, w.Text(name), "error", w.Text(message)
+	default:
+		w.Unknown("tools event", event.Str, data)
+		return nil
+	}
+	w.Emit(c)
+	return nil
+}
+
+// protocolOutput emits the result in an output that is a ToolMessage. It reports
+// whether the output is one.
+func (d *decoder) protocolOutput(w *wire.Writer, ns string, output jsonscan.Value) bool {
+	if !output.IsObject() || !looksLikeMessage(output) {
+		return false
+	}
+	m := readMessage(output)
+	return m.kind == kindTool && d.resultMessage(w, place{ns: ns}, &m) == nil
 }

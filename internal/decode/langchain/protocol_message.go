@@ -12,20 +12,16 @@ type protocolData struct {
 	event, run, id, role, call, index, content, delta, reason, usage, message jsonscan.Value
 }
 
-func protocolFields(data jsonscan.Value) (d protocolData) {
-	data.Read(
-		d.event.From("event"), d.run.From("run_id"), d.run.From("runId"), d.id.From("id"),
-		d.role.From("role"), d.call.From("tool_call_id"), d.call.From("toolCallId"),
-		d.index.From("index"), d.content.From("content"), d.delta.From("delta"), d.reason.From("reason"),
-		d.usage.From("usage"), d.message.From("message"),
-	)
-	return d
-}
-
 // protocolMessage reads an event of a message. Only the start names the message. The
 // other events belong to the message that is open in their namespace and run.
-func (d *Decoder) protocolMessage(w *wire.Writer, ns string, data jsonscan.Value) *wire.Problem {
-	e := protocolFields(data)
+func (d *decoder) protocolMessage(w *wire.Writer, ns string, data jsonscan.Value) *wire.Problem {
+	var e protocolData
+	data.Read(
+		e.event.From("event"), e.run.From("run_id"), e.run.From("runId"), e.id.From("id"),
+		e.role.From("role"), e.call.From("tool_call_id"), e.call.From("toolCallId"),
+		e.index.From("index"), e.content.From("content"), e.delta.From("delta"), e.reason.From("reason"),
+		e.usage.From("usage"), e.message.From("message"),
+	)
 	if e.event.Str == "message-start" {
 		d.protocolStart(w, ns, e)
 		return nil
@@ -49,9 +45,8 @@ func (d *Decoder) protocolMessage(w *wire.Writer, ns string, data jsonscan.Value
 			d.protocolFinish(w, of, e)
 		}
 	case "usage":
-		if at >= 0 && !open.Silent && e.usage.IsObject() {
-			of.Kind, of.Usage = chunks.Usage, e.usage.Raw
-			w.Emit(of)
+		if at >= 0 && !open.Silent {
+			w.EmitUsage(of, e.usage)
 		}
 	case "error":
 		d.Streams.drop(at)
@@ -67,8 +62,8 @@ func (d *Decoder) protocolMessage(w *wire.Writer, ns string, data jsonscan.Value
 // protocolStart begins a message. The message of a tool contains a result, which the
 // tools channel contains too. A human message interrupts; that of a subagent is its
 // task and does not.
-func (d *Decoder) protocolStart(w *wire.Writer, ns string, e protocolData) {
-	d.Messages.streams()
+func (d *decoder) protocolStart(w *wire.Writer, ns string, e protocolData) {
+	d.Messages.Live = true
 	id, role := w.Text(e.id), e.role.Str
 	if id == "" {
 		id = w.Text(e.run)
@@ -82,14 +77,14 @@ func (d *Decoder) protocolStart(w *wire.Writer, ns string, e protocolData) {
 	case human:
 		w.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: ns, ID: id})
 	case role == "", role == "ai", role == "assistant":
-		d.Messages.stream(ns, id, summary{text: true})
+		d.Messages.stream(ns, id, hasText)
 		w.Emit(chunks.Chunk{Kind: chunks.Start, Namespace: ns, Message: id, Role: "assistant"})
 	}
 }
 
 // protocolBlock begins a block. Blocks are sequential, so the call before it is
 // complete, even where its finish was lost.
-func (d *Decoder) protocolBlock(w *wire.Writer, of chunks.Chunk, at int, e protocolData) *wire.Problem {
+func (d *decoder) protocolBlock(w *wire.Writer, of chunks.Chunk, at int, e protocolData) *wire.Problem {
 	if !e.content.IsObject() {
 		return wire.WrongType("content of content-block-start", e.content, "an object")
 	}
@@ -114,7 +109,7 @@ func (d *Decoder) protocolBlock(w *wire.Writer, of chunks.Chunk, at int, e proto
 	return nil
 }
 
-func (d *Decoder) humanText(w *wire.Writer, at int, text jsonscan.Value) {
+func (d *decoder) humanText(w *wire.Writer, at int, text jsonscan.Value) {
 	if at < 0 || !d.Streams.Open[at].Human {
 		return
 	}
@@ -127,7 +122,7 @@ func (d *Decoder) humanText(w *wire.Writer, at int, text jsonscan.Value) {
 
 // protocolContent emits the beginning of a block, or a piece of a block. It reports
 // whether the block is a call.
-func (d *Decoder) protocolContent(w *wire.Writer, of chunks.Chunk, index, block jsonscan.Value) bool {
+func (d *decoder) protocolContent(w *wire.Writer, of chunks.Chunk, index, block jsonscan.Value) bool {
 	b := readBlock(block)
 	switch b.kind.Str {
 	case "text":
@@ -149,7 +144,7 @@ func (d *Decoder) protocolContent(w *wire.Writer, of chunks.Chunk, index, block 
 
 // protocolCall emits the beginning of a call or a piece of it. Args have precedence over
 // an input that is an object.
-func (d *Decoder) protocolCall(w *wire.Writer, of chunks.Chunk, index jsonscan.Value, b blockFields) {
+func (d *decoder) protocolCall(w *wire.Writer, of chunks.Chunk, index jsonscan.Value, b blockFields) {
 	d.noArgs(w, &b)
 	of.Kind, of.Index = chunks.Fragment, wire.RawIndex(index)
 	of.ID, of.Name = w.Text(b.id), w.Text(b.name)
@@ -168,14 +163,12 @@ func (d *Decoder) protocolCall(w *wire.Writer, of chunks.Chunk, index jsonscan.V
 	if of.Object && of.Args == "{}" {
 		of.Args, of.Object, of.Weak = "", false, false
 	}
-	if of.ID != "" || of.Name != "" || of.Args != "" {
-		w.Emit(of)
-	}
+	w.EmitCall(of)
 }
 
 // protocolDelta emits a piece of a block. The fragments of the provider
 // (input_json_delta) repeat the args beside them and are not read.
-func (d *Decoder) protocolDelta(w *wire.Writer, of chunks.Chunk, at int, e protocolData) *wire.Problem {
+func (d *decoder) protocolDelta(w *wire.Writer, of chunks.Chunk, at int, e protocolData) *wire.Problem {
 	if !e.delta.IsObject() {
 		return wire.WrongType("delta of content-block-delta", e.delta, "an object")
 	}
@@ -187,14 +180,12 @@ func (d *Decoder) protocolDelta(w *wire.Writer, of chunks.Chunk, at int, e proto
 	e.delta.Read(kind.From("type"), text.From("text"), text.From("reasoning"), fields.From("fields"))
 	of.Part = e.index.Int()
 	switch kind.Str {
-	case "text-delta", "reasoning-delta":
+	case "text-delta":
 		of.Kind = chunks.Text
-		if kind.Str == "reasoning-delta" {
-			of.Kind = chunks.Reasoning
-		}
-		if of.Text = w.Text(text); of.Text != "" {
-			w.Emit(of)
-		}
+		w.EmitText(of, text)
+	case "reasoning-delta":
+		of.Kind = chunks.Reasoning
+		w.EmitText(of, text)
 	case "block-delta":
 		of.Part = 0
 		f := readBlock(fields)
@@ -215,7 +206,7 @@ func (d *Decoder) protocolDelta(w *wire.Writer, of chunks.Chunk, at int, e proto
 }
 
 // protocolBlockEnd ends a block. Its content has precedence over what was streamed.
-func (d *Decoder) protocolBlockEnd(w *wire.Writer, of chunks.Chunk, at int, e protocolData) *wire.Problem {
+func (d *decoder) protocolBlockEnd(w *wire.Writer, of chunks.Chunk, at int, e protocolData) *wire.Problem {
 	var open protocolOpen
 	if at >= 0 {
 		open = d.Streams.Open[at]
@@ -253,7 +244,7 @@ func (d *Decoder) protocolBlockEnd(w *wire.Writer, of chunks.Chunk, at int, e pr
 		d.protocolCallEnd(w, of, open.Block, e.index, b)
 	default:
 		if strings.HasSuffix(kind, "tool_result") {
-			d.blockResult(w, of, e.content)
+			_ = w.ToolResult(of, wire.ReadResult(e.content))
 		} else {
 			w.Unknown("content block", kind, e.content)
 		}
@@ -264,7 +255,7 @@ func (d *Decoder) protocolBlockEnd(w *wire.Writer, of chunks.Chunk, at int, e pr
 // protocolCallEnd emits a whole call. In the blocks of LangChain JS input is the last
 // fragment, and args is the whole text. If begun is true, the beginning of the call
 // was emitted.
-func (d *Decoder) protocolCallEnd(w *wire.Writer, of chunks.Chunk, begun bool, index jsonscan.Value, b blockFields) {
+func (d *decoder) protocolCallEnd(w *wire.Writer, of chunks.Chunk, begun bool, index jsonscan.Value, b blockFields) {
 	d.noArgs(w, &b)
 	of.Kind, of.Index, of.Whole = chunks.Fragment, wire.RawIndex(index), true
 	of.ID, of.Name = w.Text(b.id), w.Text(b.name)
@@ -294,38 +285,25 @@ func (d *Decoder) protocolCallEnd(w *wire.Writer, of chunks.Chunk, begun bool, i
 }
 
 // protocolServerResult emits {"tool_call_id","status","output"}.
-func (d *Decoder) protocolServerResult(w *wire.Writer, of chunks.Chunk, block jsonscan.Value) {
-	of.Kind, of.Status = chunks.Result, "success"
-	for m := block.Members(); m.Next(); {
-		switch m.Key {
-		case "tool_call_id", "toolCallId":
-			of.ID = w.Text(m.Value)
-		case "status":
-			if m.Value.Str == "error" {
-				of.Status = "error"
-			}
-		case "output":
-			if of.Text = w.Text(m.Value); m.Value.IsNested() {
-				of.Content = w.Compact(m.Value.Raw)
-			}
-		}
+func (d *decoder) protocolServerResult(w *wire.Writer, of chunks.Chunk, block jsonscan.Value) {
+	var id, status, output jsonscan.Value
+	block.Read(id.From("tool_call_id"), id.From("toolCallId"), status.From("status"), output.From("output"))
+	of.Kind, of.ID, of.Status = chunks.Result, w.Text(id), "success"
+	if status.Str == "error" {
+		of.Status = "error"
 	}
-	if of.ID != "" {
+	if of.Content, of.Text = w.ContentOf(output); of.ID != "" {
 		w.Emit(of)
 	}
 }
 
-func (d *Decoder) protocolFinish(w *wire.Writer, of chunks.Chunk, e protocolData) {
+func (d *decoder) protocolFinish(w *wire.Writer, of chunks.Chunk, e protocolData) {
 	d.Messages.done(of.Namespace, of.Message)
 	reason := w.Text(e.reason)
 	c := of
 	c.Kind, c.Reason, c.Truncated = chunks.Finish, reason, truncates(reason)
 	w.Emit(c)
-	if e.usage.IsObject() {
-		c = of
-		c.Kind, c.Usage = chunks.Usage, e.usage.Raw
-		w.Emit(c)
-	}
+	w.EmitUsage(of, e.usage)
 	of.Kind = chunks.Ended
 	w.Emit(of)
 }

@@ -6,11 +6,10 @@ import (
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 	"streamer/internal/stored"
 )
 
-// protocol is the state of the format langgraph-protocol. Its slices are never written
-// to once they are set, so that copies may share them.
 type protocol struct {
 	// Open are the messages being streamed, the latest at the end.
 	Open []protocolOpen
@@ -54,7 +53,6 @@ const (
 	maxFailed = 64
 )
 
-// find returns the index of the message to which an event belongs, or -1.
 func (m *protocol) find(ns, run string) int {
 	for i := len(m.Open) - 1; i >= 0; i-- {
 		if o := &m.Open[i]; o.Namespace == ns && (o.Run == run || o.Run == "" || run == "") {
@@ -74,26 +72,24 @@ func (m *protocol) begin(o protocolOpen) {
 	if i := m.find(o.Namespace, o.Run); i >= 0 {
 		m.drop(i)
 	}
-	old := m.Open[max(0, len(m.Open)-maxOpen+1):]
-	m.Open = append(slices.Clip(old), o)
+	m.Open = append(wire.MakeRoom(m.Open, maxOpen), o)
 }
 
 func (m *protocol) drop(i int) {
 	if i >= 0 {
-		m.Open = slices.Delete(slices.Clone(m.Open), i, i+1)
+		m.Open = slices.Delete(m.Open, i, i+1)
 	}
 }
 
 func (m *protocol) block(i int, call, streamed bool) {
-	if i >= 0 && (m.Open[i].Block != call || m.Open[i].Streamed != streamed) {
-		m.Open = slices.Clone(m.Open)
+	if i >= 0 {
 		m.Open[i].Block, m.Open[i].Streamed = call, streamed
 	}
 }
 
 func (m *protocol) streamed(i int) {
 	if i >= 0 {
-		m.block(i, m.Open[i].Block, true)
+		m.Open[i].Streamed = true
 	}
 }
 
@@ -101,18 +97,67 @@ func (m *protocol) fail(call string) {
 	if len(call) > wire.MaxID || m.answered(call) {
 		return
 	}
-	old := m.Failed[max(0, len(m.Failed)-maxFailed+1):]
-	m.Failed = append(slices.Clip(old), strings.Clone(call))
+	m.Failed = append(wire.MakeRoom(m.Failed, maxFailed), strings.Clone(call))
 }
 
 func (m *protocol) retry(call string) {
-	if i := slices.Index(m.Failed, call); i >= 0 {
-		m.Failed = slices.Delete(slices.Clone(m.Failed), i, i+1)
-	}
+	m.Failed = slices.DeleteFunc(m.Failed, func(failed string) bool { return failed == call })
 }
 
 func (m *protocol) answered(call string) bool { return slices.Contains(m.Failed, call) }
 
-func (m *protocol) hasResult(c *chunks.Chunk) bool {
-	return c.Kind == chunks.Result && m.answered(c.ID)
+// protocolCause is the call that started a subgraph.
+type protocolCause struct {
+	Namespace string // of the subgraph
+	Call      string
+}
+
+func (c *protocolCause) fields(f *stored.Fields) {
+	f.Text("n", &c.Namespace)
+	f.Text("c", &c.Call)
+}
+
+const maxCauses = 64
+
+// protocolCause stores the cause of a subgraph: {"type":"toolCall","tool_call_id"}.
+func (d *decoder) protocolCause(w *wire.Writer, ns string, cause jsonscan.Value) {
+	if call := callIn(w, cause); call != "" {
+		d.Streams.cause(ns, call)
+	}
+}
+
+// setParents names, in the calls among the chunks after the first n, the call that
+// started the subgraph which made them.
+func (d *decoder) setParents(w *wire.Writer, n int) {
+	if len(d.Streams.Causes) == 0 {
+		return
+	}
+	for i := range w.Since(n) {
+		if c := &w.Since(n)[i]; c.Kind == chunks.Fragment && c.Namespace != "" && c.ID != "" {
+			c.ParentCall = d.Streams.causeOf(c.Namespace)
+		}
+	}
+}
+
+// cause stores the call that started a subgraph, and removes the oldest where there are
+// too many.
+func (m *protocol) cause(ns, call string) {
+	if len(ns) > 4*wire.MaxID || len(call) > wire.MaxID {
+		return
+	}
+	if slices.ContainsFunc(m.Causes, func(c protocolCause) bool { return c.Namespace == ns && c.Call == call }) {
+		return
+	}
+	m.Causes = slices.DeleteFunc(m.Causes, func(c protocolCause) bool { return c.Namespace == ns })
+	m.Causes = append(wire.MakeRoom(m.Causes, maxCauses), protocolCause{strings.Clone(ns), strings.Clone(call)})
+}
+
+func (m *protocol) causeOf(ns string) (call string) {
+	inner := -1
+	for _, c := range m.Causes {
+		if within(ns, c.Namespace) && len(c.Namespace) > inner {
+			call, inner = c.Call, len(c.Namespace)
+		}
+	}
+	return call
 }

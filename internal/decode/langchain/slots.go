@@ -47,8 +47,8 @@ func findSlots(s *wire.SlotFinder, f wire.Frame, v wire.Place) (note uint8, ok b
 			inner, at = inner+1, p
 		}
 	}
-	s.Walk(at, messageSlot)
-	return summarize(&m, messageEnd{}).note(), inner < 2
+	s.Walk(at, messageSlots.At)
+	return uint8(summarize(&m, messageEnd{})), inner < 2
 }
 
 // placeOfMode returns the mode of an event that is an array, the namespace
@@ -85,63 +85,74 @@ func metadataSlots(s *wire.SlotFinder, v wire.Place) bool {
 	return s.Has(wire.NamespaceSlot)
 }
 
-func messageSlot(path string) wire.Slot {
-	switch path {
-	case "id":
-		return wire.MessageSlot
-	case "content", "content.*", "content.*.text", "content.*.thinking", "content.*.reasoning",
+var messageSlots = wire.Slots{
+	wire.MessageSlot: {"id"},
+	wire.TextSlot: {
+		"content", "content.*", "content.*.text", "content.*.thinking", "content.*.reasoning",
 		"content.*.reasoning_content", "content.*.reasoning_content.text", "content.*.reasoning.text",
-		"content.*.thinking.text", "additional_kwargs.reasoning_content":
-		return wire.TextSlot
-	case "tool_call_chunks.*.args":
-		return wire.ArgsSlot
-	case "tool_call_chunks.*.index":
-		return wire.IndexSlot
-	case "content.*.partial_json", "content.*.input", "invalid_tool_calls.*.args",
-		"additional_kwargs.tool_calls.*.function.arguments":
-		return wire.ArgsCopy
-	case "additional_kwargs.reasoning.summary.*.text": // a copy of the content
-		return wire.Unread
-	}
-	return wire.NoSlot
-}
-
-// The bits of a note.
-const (
-	noteText = 1 << iota
-	noteCalls
-	noteOpens
-	noteEnds
-)
-
-func (s summary) note() (n uint8) {
-	if s.text {
-		n |= noteText
-	}
-	if s.calls {
-		n |= noteCalls
-	}
-	if s.opens {
-		n |= noteOpens
-	}
-	if s.ends {
-		n |= noteEnds
-	}
-	return n
-}
-
-func summaryOf(note uint8) summary {
-	return summary{text: note&noteText != 0, calls: note&noteCalls != 0, opens: note&noteOpens != 0, ends: note&noteEnds != 0}
+		"content.*.thinking.text", "additional_kwargs.reasoning_content",
+	},
+	wire.ArgsSlot:  {"tool_call_chunks.*.args"},
+	wire.IndexSlot: {"tool_call_chunks.*.index"},
+	wire.ArgsCopy: {
+		"content.*.partial_json", "content.*.input", "invalid_tool_calls.*.args",
+		"additional_kwargs.tool_calls.*.function.arguments",
+	},
+	wire.Unread: {"additional_kwargs.reasoning.summary.*.text"}, // a copy of the content
 }
 
 // Fill completes the chunk of a piece of a message. Where the message has a new
 // name, it emits that before the chunk.
-func (d *Decoder) Fill(w *wire.Writer, note uint8, c *chunks.Chunk) bool {
-	d.Messages.streams()
-	name, was := d.Messages.stream(c.Namespace, c.Message, summaryOf(note))
+func (d *decoder) Fill(w *wire.Writer, note uint8, c *chunks.Chunk) bool {
+	d.Messages.Live = true
+	name, was := d.Messages.stream(c.Namespace, c.Message, summary(note))
 	c.Message = name
 	if was != "" {
 		w.EmitBeforeLast(chunks.Chunk{Kind: chunks.Rename, Namespace: c.Namespace, Message: name, ID: was})
+	}
+	return true
+}
+
+// findProtocolSlots finds the slots of a content-block-delta. A namespace of several
+// parts has no slot.
+func findProtocolSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+	params := f.JSON.Member("params")
+	if f.JSON.Member("method").Str != "messages" || params.Member("data").Member("event").Str != "content-block-delta" {
+		return 0, false
+	}
+	parts := 0
+	for e := params.Member("namespace").Elements(); e.Next(); {
+		parts++
+	}
+	s.Walk(at, func(path string) wire.Slot {
+		if path == "params.namespace.*" && parts == 1 {
+			return wire.NamespaceSlot
+		}
+		return protocolSlots.At(path)
+	})
+	return 0, true
+}
+
+var protocolSlots = wire.Slots{
+	wire.Unread:    {"event_id", "eventId", "seq", "params.timestamp"},
+	wire.RunSlot:   {"params.data.run_id", "params.data.runId"},
+	wire.BlockSlot: {"params.data.index"},
+	wire.TextSlot:  {"params.data.delta.text", "params.data.delta.reasoning"},
+	wire.CallSlot:  {"params.data.delta.fields.id"},
+	wire.ArgsSlot:  {"params.data.delta.fields.args"},
+}
+
+// Fill completes the chunk of a delta of the message that is open in its
+// namespace and run.
+func (d *protocolDecoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	at := d.Streams.find(c.Namespace, c.Run)
+	if at < 0 || d.Streams.Open[at].Silent {
+		return false
+	}
+	d.Streams.streamed(at)
+	c.Message, c.Run = d.Streams.Open[at].ID, ""
+	if c.ID != "" {
+		c.ParentCall = d.Streams.causeOf(c.Namespace)
 	}
 	return true
 }

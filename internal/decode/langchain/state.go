@@ -15,7 +15,7 @@ const interruptKey = "__interrupt__"
 // updates reads {node: update, …}. An update is the part of the state that a node
 // wrote, or a list of updates. In a graph whose state is a list of messages, an update
 // is a message or a list of messages.
-func (d *Decoder) updates(w *wire.Writer, ns string, payload jsonscan.Value) *wire.Problem {
+func (d *decoder) updates(w *wire.Writer, ns string, payload jsonscan.Value) *wire.Problem {
 	return d.stateMembers(w, ns, payload, func(node jsonscan.Value) *wire.Problem {
 		if !node.IsArray() {
 			return d.update(w, ns, node)
@@ -29,14 +29,14 @@ func (d *Decoder) updates(w *wire.Writer, ns string, payload jsonscan.Value) *wi
 	})
 }
 
-func (d *Decoder) update(w *wire.Writer, ns string, v jsonscan.Value) *wire.Problem {
+func (d *decoder) update(w *wire.Writer, ns string, v jsonscan.Value) *wire.Problem {
 	if v.IsObject() && looksLikeMessage(v) {
 		return d.stateKey(w, ns, v)
 	}
 	return d.stateKeys(w, ns, v)
 }
 
-func (d *Decoder) values(w *wire.Writer, ns string, payload jsonscan.Value) *wire.Problem {
+func (d *decoder) values(w *wire.Writer, ns string, payload jsonscan.Value) *wire.Problem {
 	n := w.Len()
 	problem := d.stateMembers(w, ns, payload, func(value jsonscan.Value) *wire.Problem { return d.stateKey(w, ns, value) })
 	d.snapshot(w, n)
@@ -44,7 +44,7 @@ func (d *Decoder) values(w *wire.Writer, ns string, payload jsonscan.Value) *wir
 }
 
 // snapshot marks the chunks after the first n as those of a whole state.
-func (d *Decoder) snapshot(w *wire.Writer, n int) {
+func (d *decoder) snapshot(w *wire.Writer, n int) {
 	for i := range w.Since(n) {
 		c := &w.Since(n)[i]
 		c.Snapshot = c.Repeated
@@ -52,7 +52,7 @@ func (d *Decoder) snapshot(w *wire.Writer, n int) {
 }
 
 // stateMembers reads each member of a payload, and the interrupts last.
-func (d *Decoder) stateMembers(w *wire.Writer, ns string, payload jsonscan.Value, read func(jsonscan.Value) *wire.Problem) (first *wire.Problem) {
+func (d *decoder) stateMembers(w *wire.Writer, ns string, payload jsonscan.Value, read func(jsonscan.Value) *wire.Problem) (first *wire.Problem) {
 	var interrupts jsonscan.Value
 	for m := payload.Members(); m.Next(); {
 		if m.Key == interruptKey {
@@ -67,7 +67,7 @@ func (d *Decoder) stateMembers(w *wire.Writer, ns string, payload jsonscan.Value
 	return first
 }
 
-func (d *Decoder) stateKeys(w *wire.Writer, ns string, update jsonscan.Value) (first *wire.Problem) {
+func (d *decoder) stateKeys(w *wire.Writer, ns string, update jsonscan.Value) (first *wire.Problem) {
 	for m := update.Members(); m.Next(); {
 		first = cmp.Or(first, d.stateKey(w, ns, m.Value))
 	}
@@ -76,7 +76,7 @@ func (d *Decoder) stateKeys(w *wire.Writer, ns string, update jsonscan.Value) (f
 
 // stateKey reads the value of one key of the state: messages, one message, or any
 // other value, which is skipped.
-func (d *Decoder) stateKey(w *wire.Writer, ns string, value jsonscan.Value) (first *wire.Problem) {
+func (d *decoder) stateKey(w *wire.Writer, ns string, value jsonscan.Value) (first *wire.Problem) {
 	at := place{ns: ns, repeated: true}
 	if value.IsObject() && looksLikeMessage(value) {
 		first = d.message(w, at, value)
@@ -98,7 +98,7 @@ func (d *Decoder) stateKey(w *wire.Writer, ns string, value jsonscan.Value) (fir
 }
 
 // unknownMessage reads an object in a state that may be a message of an unknown type.
-func (d *Decoder) unknownMessage(w *wire.Writer, v jsonscan.Value) {
+func (d *decoder) unknownMessage(w *wire.Writer, v jsonscan.Value) {
 	if kind := v.Member("type"); kind.IsString() && v.Member("content").Present() {
 		w.Unknown("message", kind.Str, v)
 	}
@@ -106,15 +106,12 @@ func (d *Decoder) unknownMessage(w *wire.Writer, v jsonscan.Value) {
 
 // answer emits that the root graph has a message as its last one, if the message made
 // no call. A subgraph may have sent the message before.
-func (d *Decoder) answer(w *wire.Writer, ns string, last jsonscan.Value) {
+func (d *decoder) answer(w *wire.Writer, ns string, last jsonscan.Value) {
 	if ns != "" || !last.IsObject() {
 		return
 	}
 	m := readMessage(last)
-	if m.kind != kindAI && m.kind != kindAIChunk {
-		return
-	}
-	if m.hasCalls() {
+	if m.kind != kindAI && m.kind != kindAIChunk || m.hasCalls() {
 		return
 	}
 	if id := w.Text(m.id); id != "" {
@@ -124,7 +121,7 @@ func (d *Decoder) answer(w *wire.Writer, ns string, last jsonscan.Value) {
 
 // interrupts emits the interrupts of a graph. An interrupt of a subgraph does not end
 // the run, because its siblings continue. The root emits the end.
-func (d *Decoder) interrupts(w *wire.Writer, ns string, list jsonscan.Value) {
+func (d *decoder) interrupts(w *wire.Writer, ns string, list jsonscan.Value) {
 	of := chunks.Chunk{Kind: chunks.Await, Namespace: ns, Why: "interrupt"}
 	n := w.Len()
 	for e := list.Elements(); e.Next(); {
@@ -140,22 +137,17 @@ func (d *Decoder) interrupts(w *wire.Writer, ns string, list jsonscan.Value) {
 
 // interrupt emits {"value","id","ns"?}. The application defines the value, which may
 // name a call.
-func (d *Decoder) interrupt(w *wire.Writer, of chunks.Chunk, v jsonscan.Value) {
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "id", "interrupt_id":
-			of.InterruptID = w.Text(m.Value)
-		case "ns":
-			if of.Namespace == "" {
-				of.Namespace = d.namespace(w, m.Value)
-			}
-		case "value":
-			for in := m.Value.Members(); in.Next(); {
-				if in.Key == "tool_call_id" || in.Key == "toolCallId" {
-					of.ID = w.Text(in.Value)
-				}
-			}
-		}
-	}
+func (d *decoder) interrupt(w *wire.Writer, of chunks.Chunk, v jsonscan.Value) {
+	var id, ns, value jsonscan.Value
+	v.Read(value.From("value"), id.From("id"), id.From("interrupt_id"), ns.From("ns"))
+	of.InterruptID, of.ID = w.Text(id), callIn(w, value)
+	of.Namespace = cmp.Or(of.Namespace, d.namespace(w, ns))
 	w.Emit(of)
+}
+
+// callIn returns the id of the call that an object names, or "".
+func callIn(w *wire.Writer, v jsonscan.Value) string {
+	var id jsonscan.Value
+	v.Read(id.From("tool_call_id"), id.From("toolCallId"))
+	return w.Text(id)
 }

@@ -34,7 +34,7 @@ func isTrace(f wire.Frame) bool {
 
 func isTraceName(name string) bool { return strings.HasPrefix(name, "on_") }
 
-func (d *Decoder) trace(w *wire.Writer, v jsonscan.Value) *wire.Problem {
+func (d *decoder) trace(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	var name, data, metadata jsonscan.Value
 	v.Read(name.From("event"), data.From("data"), metadata.From("metadata"))
 	return d.traceData(w, name.Str, d.checkpointNamespace(w, metadata), data)
@@ -42,7 +42,7 @@ func (d *Decoder) trace(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 
 // traceData reads the data of an event. The output of a model is the whole message,
 // even where it has the shape of a piece.
-func (d *Decoder) traceData(w *wire.Writer, name, ns string, data jsonscan.Value) *wire.Problem {
+func (d *decoder) traceData(w *wire.Writer, name, ns string, data jsonscan.Value) *wire.Problem {
 	chunk, output := data.Member("chunk"), data.Member("output")
 	switch {
 	case name == "on_chat_model_stream" && chunk.IsObject():
@@ -70,10 +70,5 @@ func repeats(name string) bool {
 	case "on_chat_model_start", "on_chat_model_stream", "on_chat_model_end", "on_tool_start", "on_tool_stream", "on_tool_end", "on_tool_error":
 		return true
 	}
-	for _, family := range [...]string{"on_chain_", "on_llm_", "on_retriever_", "on_prompt_", "on_parser_", "on_custom_"} {
-		if strings.HasPrefix(name, family) {
-			return true
-		}
-	}
-	return false
+	return wire.HasAnyPrefix(name, "on_chain_", "on_llm_", "on_retriever_", "on_prompt_", "on_parser_", "on_custom_")
 }

@@ -1,6 +1,9 @@
 package langchain
 
 import (
+	"strconv"
+	"strings"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -15,7 +18,7 @@ import (
 // model wrote them. The args in tool_calls are parsed and, where the answer is
 // truncated, repaired. They are therefore not read in a streamed message that is
 // truncated.
-func (d *Decoder) wholeMessage(w *wire.Writer, at place, m *fields, text bool) {
+func (d *decoder) wholeMessage(w *wire.Writer, at place, m *fields, text bool) {
 	end := d.readEnd(w, m)
 	of := chunks.Chunk{Namespace: at.ns, Choice: end.choice, Repeated: at.repeated}
 	of.Message = w.Text(m.id)
@@ -26,11 +29,7 @@ func (d *Decoder) wholeMessage(w *wire.Writer, at place, m *fields, text bool) {
 	text = text && !streamed && (!at.repeated || !d.Messages.Live && of.Message != "")
 	n := w.Len()
 	d.emitContent(w, of, m.content, selection{text: text, whole: true, alone: !m.hasCalls()})
-	if thoughts := w.Text(end.thoughts); text && thoughts != "" {
-		c := of
-		c.Kind, c.Text = chunks.Reasoning, thoughts
-		w.Emit(c)
-	}
+	d.emitText(w, of, chunks.Reasoning, end.thoughts, selection{text: text})
 	if !streamed || !end.truncated {
 		of := of
 		of.Whole = true
@@ -55,27 +54,77 @@ func (d *Decoder) wholeMessage(w *wire.Writer, at place, m *fields, text bool) {
 // wholeCalls emits the calls of a whole message. LangChain generates an id where the
 // provider has none. A call without an id is a call that the provider runs. In a
 // repeated message it cannot be matched with a streamed call, so it is dropped.
-func (d *Decoder) wholeCalls(w *wire.Writer, of chunks.Chunk, m *fields, again bool) {
+func (d *decoder) wholeCalls(w *wire.Writer, of chunks.Chunk, m *fields, again bool) {
 	n := w.Len()
-	pieces := m.pieces.Elements()
-	if pieces.Next() {
-		for some := true; some; some = pieces.Next() {
-			d.callPiece(w, of, pieces.Value)
-		}
+	if pieces := m.pieces.Elements(); pieces.Next() {
+		d.callList(w, of, m.pieces)
 	} else {
 		d.callList(w, of, m.calls)
 		d.callList(w, of, m.invalid)
 	}
-	if !again {
-		return
+	if again {
+		w.Drop(n, func(c *chunks.Chunk) bool { return c.ID == "" })
 	}
-	w.Drop(n, func(c *chunks.Chunk) bool { return c.ID == "" })
 }
 
 // callList emits the entries of tool_calls, whose args are an object, or of
 // invalid_tool_calls, whose args are the raw text.
-func (d *Decoder) callList(w *wire.Writer, of chunks.Chunk, calls jsonscan.Value) {
+func (d *decoder) callList(w *wire.Writer, of chunks.Chunk, calls jsonscan.Value) {
 	for e := calls.Elements(); e.Next(); {
 		d.callPiece(w, of, e.Value)
 	}
+}
+
+// totalUsage returns the usage of a message so far. Each piece of a message has a
+// share of the usage, and langchain_core adds the shares up. The last piece does not
+// repeat what the provider counted at the beginning.
+func (d *decoder) totalUsage(w *wire.Writer, ns, id string, usage jsonscan.Value) string {
+	i := d.Messages.index(ns, id)
+	if i < 0 {
+		return usage.Raw
+	}
+	s, sum := &d.Messages.Streamed[i], usage.Raw
+	if s.Usage != "" {
+		sum = w.Build(func(dst []byte) []byte {
+			return addUsage(dst, jsonscan.ValueOf(s.Usage), usage, 0)
+		})
+	}
+	if len(sum) <= wire.MaxUsage {
+		s.Usage = strings.Clone(sum)
+	}
+	return sum
+}
+
+// usageDepth is the depth to which objects of counts are added.
+const usageDepth = 4
+
+// addUsage appends the sum of two objects of counts: the members of the first, then
+// the members that only the second has. A member that is not a count has the value
+// of the second.
+func addUsage(dst []byte, a, b jsonscan.Value, depth int) []byte {
+	dst = append(dst, '{')
+	for m := a.Members(); m.Next(); {
+		v := b.Member(m.Key)
+		switch {
+		case v.Raw == "":
+			dst = wire.AppendMember(dst, &m)
+			continue
+		case m.Value.IsObject() && v.IsObject() && depth < usageDepth:
+			dst = wire.AppendKey(dst, m.RawKey)
+			dst = addUsage(dst, m.Value, v, depth+1)
+			continue
+		case m.Value.Kind == jsonscan.Number && v.Kind == jsonscan.Number:
+			dst = wire.AppendKey(dst, m.RawKey)
+			dst = strconv.AppendInt(dst, int64(m.Value.Int())+int64(v.Int()), 10)
+			continue
+		}
+		m.Value = v
+		dst = wire.AppendMember(dst, &m)
+	}
+	for m := b.Members(); m.Next(); {
+		if a.Member(m.Key).Raw == "" {
+			dst = wire.AppendMember(dst, &m)
+		}
+	}
+	return append(dst, '}')
 }

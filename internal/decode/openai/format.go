@@ -11,6 +11,7 @@
 package openai
 
 import (
+	"cmp"
 	"slices"
 
 	"streamer/internal/chunks"
@@ -25,7 +26,7 @@ func Chat() wire.Format {
 		Name: "openai-chat", Shape: "openai",
 		Keys:      []string{"choices", "object", "error", "role"},
 		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
 }
@@ -69,22 +70,17 @@ func claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// Decoder decodes chat completion chunks. Each chunk names its message, so its only
+// decoder decodes chat completion chunks. Each chunk names its message, so its only
 // state is that of the tools that Groq runs.
-type Decoder struct {
+type decoder struct {
 	// Running are the raw indexes of executed tools without an output, or the names of
 	// those without an index.
 	Running []string
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) { f.Texts("r", &d.Running) }
+func (d *decoder) Fields(f *stored.Fields) { f.Texts("r", &d.Running) }
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder { return &Decoder{Running: slices.Clone(d.Running)} }
-
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Done {
 		w.Emit(chunks.Chunk{Kind: chunks.Done})
 		d.Running = nil
@@ -117,8 +113,148 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Message != "", Text: w.FailureText(failure)})
 		d.Running = nil
 	}
-	if usage.IsObject() {
-		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
-	}
+	w.EmitUsage(chunks.Chunk{Message: of.Message}, usage)
 	return nil
 }
+
+func findSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok bool) {
+	s.Walk(at, slots.At)
+	s.Usage(s.Members(at).Get("usage"))
+	return 0, true
+}
+
+var slots = wire.Slots{
+	wire.MessageSlot: {"id"},
+	wire.Unread:      {"created", "model", "system_fingerprint", "service_tier", "provider", "obfuscation", "p"},
+	wire.TextSlot: {
+		"choices.*.delta.content", "choices.*.delta.content.*.text", "choices.*.delta.content.*.thinking.*.text",
+		"choices.*.delta.reasoning_content", "choices.*.delta.reasoning",
+	},
+	wire.ArgsSlot:  {"choices.*.delta.tool_calls.*.function.arguments"},
+	wire.IndexSlot: {"choices.*.delta.tool_calls.*.index"},
+}
+
+// Mistral returns the format mistral: https://docs.mistral.ai/api/#tag/chat
+//
+// A chunk has the shape of OpenAI's. Its calls are whole and often lack index
+// and type, the id of later chunks of a call is "null", and content may consist
+// of parts.
+//
+// Streams of Mistral cannot be distinguished from those of other compatible
+// servers. The same decoder reads both, so Mistral is only a name: a stream
+// without the header is recognised as openai-chat.
+func Mistral() wire.Format {
+	return wire.Format{
+		Name: "mistral", Shape: "openai",
+		Keys:      []string{},
+		Claims:    func(f wire.Frame) wire.Claim { return min(claims(f), wire.IfKnown) },
+		New:       func() wire.Decoder { return new(decoder) },
+		FindSlots: findSlots,
+	}
+}
+
+// choice emits the delta, or the whole message, of a choice and its end. Where
+// the provider failed, the finish reason ("error") does not complete the args.
+func (d *decoder) choice(w *wire.Writer, of wire.Choice, v jsonscan.Value, failed bool) {
+	var index, delta, message, finish, failure jsonscan.Value
+	w.ReadKnown("the choice", v,
+		index.From("index"), delta.From("delta"), message.From("message"), finish.From("finish_reason"), failure.From("error"),
+	)
+	of.Index = index.Int()
+	switch {
+	case delta.IsObject():
+		d.delta(w, of, delta)
+	case message.IsObject():
+		of.Whole, of.Varies = true, false
+		d.delta(w, of, message)
+	}
+	switch reason := w.Text(finish); {
+	case failed:
+	case failure.Present():
+		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Message != "", Text: w.FailureText(failure)})
+		d.Running = nil
+	case reason == "error", reason == "network_error", wire.Discards(reason):
+		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Message != "", Text: "the finish reason is " + reason})
+		d.Running = nil
+	case reason != "":
+		w.Emit(chunks.Chunk{
+			Kind: chunks.Finish, Message: of.Message, Choice: of.Index, IDVaries: of.Varies,
+			Reason: reason, Truncated: wire.Truncates(reason),
+		})
+		d.Running = nil
+	}
+}
+
+func (d *decoder) delta(w *wire.Writer, of wire.Choice, delta jsonscan.Value) {
+	var role, content, reasoning, thoughts, refusal, calls, legacy, executed jsonscan.Value
+	w.ReadKnown("the delta", delta,
+		role.From("role"), content.From("content"), reasoning.From("reasoning_content"), thoughts.From("reasoning"),
+		refusal.From("refusal"), calls.From("tool_calls"), legacy.From("function_call"), executed.From("executed_tools"),
+	)
+	if !reasoning.Present() || reasoning.Raw == `""` { // some servers send both, with the same text
+		reasoning = thoughts
+	}
+	if s := w.Text(role); s != "" {
+		// The wire does not show whether a role after the end of a message
+		// begins another message with the same id. Fresh stays unset.
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Message: of.Message, Choice: of.Index, IDVaries: of.Varies, Role: s})
+	}
+	w.Content(of, chunks.Reasoning, reasoning)
+	w.Content(of, chunks.Text, content)
+	w.Content(of, chunks.Text, refusal)
+	d.executedTools(w, of, executed)
+	if calls.IsObject() {
+		w.OpenAICall(of, calls)
+	}
+	for e := calls.Elements(); e.Next(); {
+		w.OpenAICall(of, e.Value)
+	}
+	// Some servers send both, for old and new clients.
+	if some := calls.Elements(); legacy.IsObject() && !calls.IsObject() && !some.Next() {
+		w.OpenAIFunction(of, legacy, "", "", "")
+	}
+}
+
+// executedTools emits the calls that Groq makes and runs in the course of an answer:
+//
+//	"executed_tools":[{"index":0,"type":"search","arguments":"{…}"}]
+//	→ "executed_tools":[{"index":0,"type":"search","arguments":"{…}","output":"…"}]
+//
+// An entry comes without its output first and with it later, or once with it. Calls
+// have no id, and mostly no name but their type.
+func (d *decoder) executedTools(w *wire.Writer, of wire.Choice, entries jsonscan.Value) {
+	for e := entries.Elements(); e.Next(); {
+		var index, kind, name, args, output, other jsonscan.Value
+		w.ReadKnown("executed_tools", e.Value,
+			index.From("index"), kind.From("type"), name.From("name"), args.From("arguments"), output.From("output"),
+			other.From("search_results"), other.From("code_results"), other.From("browser_results"),
+		)
+		c := chunks.Chunk{
+			Kind: chunks.Fragment, Message: of.Message, Choice: of.Index, IDVaries: of.Varies, Index: wire.RawIndex(index),
+			Name: cmp.Or(w.Text(name), w.Text(kind)), CallKind: "server", Provider: true, Final: true, Opens: true,
+		}
+		if c.Name != "" {
+			d.executed(w, c, args, output)
+		}
+	}
+}
+
+func (d *decoder) executed(w *wire.Writer, c chunks.Chunk, args, output jsonscan.Value) {
+	place := wire.Keep(cmp.Or(c.Index, c.Name))
+	if !slices.Contains(d.Running, place) {
+		d.Running = append(wire.MakeRoom(d.Running, maxRunning), place)
+		w.SetArgs(&c, args)
+		w.Emit(c)
+		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Choice: c.Choice, Index: c.Index})
+	}
+	if !output.Present() {
+		return
+	}
+	result := chunks.Chunk{Kind: chunks.Result, Index: c.Index, Name: c.Name, Status: "success"}
+	result.Content, result.Text = w.ContentOf(output)
+	w.Emit(result)
+	d.Running = slices.DeleteFunc(d.Running, func(running string) bool { return running == place })
+}
+
+// maxRunning is the maximum number of executed tools whose outputs are awaited.
+const maxRunning = 64

@@ -10,7 +10,7 @@ import (
 
 // TestCallsAreBounded begins more calls than the state stores.
 func TestCallsAreBounded(t *testing.T) {
-	d := new(Decoder)
+	d := new(decoder)
 	events := []string{`{"type":"response.created","response":{"id":"r"}}`}
 	for i := range 2 * maxCalls {
 		events = append(events, fmt.Sprintf(`{"type":"response.output_item.added","output_index":%[1]d,"item":{"type":"function_call","id":"fc%[1]d","call_id":"c%[1]d","name":"f","arguments":""}}`, i))

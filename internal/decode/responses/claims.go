@@ -7,57 +7,28 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-type claimFields struct {
-	kind, id, object, output, failure, message jsonscan.Value
-	numbered                                   bool // it has a sequence_number
-	event                                      bool // it has an event_id
-}
-
-func (c *claimFields) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			if c.kind = m.Value; c.responseEvent() {
-				return
-			}
-		case "sequence_number":
-			c.numbered = true
-		case "event_id":
-			c.event = true
-		case "id":
-			c.id = m.Value
-		case "object":
-			c.object = m.Value
-		case "output":
-			c.output = m.Value
-		case "error":
-			c.failure = m.Value
-		case "message":
-			c.message = m.Value
-		}
-	}
-}
-
-func (c *claimFields) responseEvent() bool { return strings.HasPrefix(c.kind.Str, "response.") }
-
 func claims(f wire.Frame) wire.Claim {
 	if f.Done {
 		return wire.Perhaps
 	}
-	var c claimFields
-	c.read(f)
-	if c.responseEvent() {
+	kind := f.Type()
+	if strings.HasPrefix(kind, "response.") {
 		return wire.Surely
 	}
-	if ofSession(c.kind.Str) {
-		return c.claimsSession()
+	var number, event, id, object, output, failure, message jsonscan.Value
+	f.Read(
+		number.From("sequence_number"), event.From("event_id"), id.From("id"), object.From("object"),
+		output.From("output"), failure.From("error"), message.From("message"),
+	)
+	if ofSession(kind) {
+		return claimsSession(kind, event.Raw != "")
 	}
-	switch c.kind.Str {
+	switch kind {
 	case "":
-		if c.object.Str == "response" && c.output.IsArray() {
+		if object.Str == "response" && output.IsArray() {
 			return wire.Surely
 		}
-		if c.failure.Present() {
+		if failure.Present() {
 			return wire.IfKnown // some servers send an error without a type
 		}
 		return claimsInput(f)
@@ -67,15 +38,15 @@ func claims(f wire.Frame) wire.Claim {
 		return wire.Surely
 	case "error":
 		switch {
-		case c.numbered:
+		case number.Raw != "":
 			return wire.Surely
-		case c.message.IsString() && !c.failure.Present() && !c.id.Present():
+		case message.IsString() && !failure.Present() && !id.Present():
 			return wire.Perhaps
-		case c.failure.Present():
+		case failure.Present():
 			return wire.IfKnown
 		}
 	case "keepalive":
-		if c.numbered {
+		if number.Raw != "" {
 			return wire.Perhaps
 		}
 	}

@@ -53,7 +53,7 @@ func (r frame) clientItem(item jsonscan.Value) *wire.Problem {
 		return r.Result(item)
 	case "function_call_output", "custom_tool_call_output", "computer_call_output", "local_shell_call_output",
 		"shell_call_output", "apply_patch_call_output", "tool_search_output":
-		return r.ToolResult(wire.ReadResult(item).Given())
+		return r.ToolResult(chunks.Chunk{}, wire.ReadResult(item).Given())
 	default:
 		if !repeats(kind) {
 			r.unknownItem("item", kind, item)
@@ -97,4 +97,32 @@ func (r frame) people(input jsonscan.Value, history bool) {
 			r.Truncate(from)
 		}
 	}
+}
+
+// claimsInput claims a user message of the input of a response:
+//
+//	{"type":"message"?,"role":"user","id"?,"content":"…" or [{"type":"input_text","text"}]}
+//
+// Content that is a string can be of other formats too.
+func claimsInput(f wire.Frame) wire.Claim {
+	var kind, role, content jsonscan.Value
+	f.Read(kind.From("type"), role.From("role"), content.From("content"))
+	if role.Str != "user" {
+		return wire.No
+	}
+	if e := content.Elements(); e.Next() {
+		switch wire.TypeOf(e.Value) {
+		case "input_text", "input_image", "input_file":
+			return wire.Surely
+		}
+	}
+	if content.IsString() && (kind.Str == "message" || kind.Raw == "") {
+		return wire.IfKnown
+	}
+	return wire.No
+}
+
+// human emits a user message of the input. aside states that it interrupts nothing.
+func (r frame) human(v jsonscan.Value, aside bool) {
+	r.Emit(chunks.Chunk{Kind: chunks.Human, Aside: aside, ID: r.Text(v.Member("id")), Text: r.PlainText(v.Member("content"))})
 }

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"slices"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -80,7 +81,8 @@ func (r frame) argsDone(name string, e *event) *wire.Problem {
 	// Only the end of the item shows whether free text is complete, and has the name
 	// of a call whose beginning was lost.
 	// A response of the Realtime API that is cancelled before the first byte ends them too.
-	if !free && r.d.begun(c.Index) && (args != "" || !r.realtime) {
+	begun := slices.ContainsFunc(r.d.Calls, func(call Call) bool { return call.Index == c.Index })
+	if !free && begun && (args != "" || !r.realtime) {
 		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Index: c.Index})
 	}
 	return nil

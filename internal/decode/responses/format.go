@@ -13,7 +13,6 @@
 package responses
 
 import (
-	"slices"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -28,14 +27,13 @@ func Format() wire.Format {
 		Name: "openai-responses", Shape: "responses",
 		Keys:      []string{"type", "output", "role"},
 		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
 }
 
-// Decoder decodes the events of a session. Its fields are the state between
-// events.
-type Decoder struct {
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
 	Lane   // of the last event
 	Others []Lane
 	// Echoes are the user messages that the client of the Realtime API sent, and the
@@ -44,31 +42,19 @@ type Decoder struct {
 	Echo   string // id of the last one that the server repeated
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	d.fields(f)
 	stored.List(f, "l", &d.Others, (*Lane).fields)
 	stored.Number(f, "e", &d.Echoes)
 	f.Text("u", &d.Echo)
 }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return frame{Writer: w, d: d}.decode(f)
 }
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Calls, c.Others = slices.Clone(c.Calls), slices.Clone(c.Others)
-	for i := range c.Others {
-		c.Others[i].Calls = slices.Clone(c.Others[i].Calls)
-	}
-	return &c
-}
-
 // openMessage returns the id of the open response, or "".
-func (d *Decoder) openMessage() string {
+func (d *decoder) openMessage() string {
 	if d.Open {
 		return d.Message
 	}
@@ -77,7 +63,7 @@ func (d *Decoder) openMessage() string {
 
 // contentOf returns the id of the message that content belongs to: the open response
 // or, where its beginning was lost, one with the name of its lane.
-func (d *Decoder) contentOf() string {
+func (d *decoder) contentOf() string {
 	if !d.Open {
 		d.reset(d.Name, true)
 	}
@@ -86,7 +72,7 @@ func (d *Decoder) contentOf() string {
 
 type frame struct {
 	*wire.Writer
-	d        *Decoder
+	d        *decoder
 	realtime bool // the frame is of the Realtime API
 }
 
@@ -101,10 +87,14 @@ func (r frame) decode(f wire.Frame) *wire.Problem {
 		r.human(f.JSON, false)
 		return nil
 	}
-	if e.kind.Raw == "" {
-		return r.untyped(&e, f.JSON)
+	switch {
+	case e.kind.Raw == "" && e.failure.Present() && f.JSON.Member("object").Raw == "":
+		r.failure(e.failure, e.message, e.code)
+		return nil
+	case e.kind.Raw == "":
+		return r.whole(f.JSON)
 	}
-	r.realtime = e.ofRealtime()
+	r.realtime = !e.numbered.Present() && (e.eventID.Present() || e.responseID.Present())
 	if name, ok := strings.CutPrefix(e.kind.Str, "response."); ok {
 		if problem, is := r.clientFrame(name, &e, f.JSON); is {
 			return problem
@@ -121,14 +111,6 @@ func (r frame) decode(f wire.Frame) *wire.Problem {
 		return r.Result(f.JSON)
 	}
 	return nil
-}
-
-func (r frame) untyped(e *event, v jsonscan.Value) *wire.Problem {
-	if e.failure.Present() && v.Member("object").Raw == "" {
-		r.failure(e.failure, e.message, e.code)
-		return nil
-	}
-	return r.whole(v)
 }
 
 func (r frame) event(name string, e *event, v jsonscan.Value) *wire.Problem {
@@ -161,4 +143,45 @@ func (r frame) event(name string, e *event, v jsonscan.Value) *wire.Problem {
 		r.Unknown("event", e.kind.Str, v)
 	}
 	return nil
+}
+
+// findSlots finds the slots of a delta. The item_id identifies the item only
+// where there is no output_index.
+func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+	delta, index := wire.TextSlot, wire.NoSlot
+	switch f.JSON.Member("type").Str {
+	case "response.function_call_arguments.delta", "response.mcp_call_arguments.delta", "response.custom_tool_call_input.delta":
+		delta, index = wire.ArgsSlot, wire.IndexSlot
+	case "response.output_text.delta", "response.refusal.delta",
+		"response.reasoning_text.delta", "response.reasoning_summary_text.delta":
+	default:
+		return 0, false
+	}
+	if f.JSON.Member("stream_id").Present() || f.JSON.Member("response_id").Present() {
+		return 0, false // it may be of another lane
+	}
+	item := wire.Unread
+	if !f.JSON.Member("output_index").Present() {
+		item = wire.NoSlot
+	}
+	s.Walk(at, func(path string) wire.Slot {
+		switch path {
+		case "sequence_number", "obfuscation":
+			return wire.Unread
+		case "item_id":
+			return item
+		case "output_index":
+			return index
+		case "delta":
+			return delta
+		}
+		return wire.NoSlot
+	})
+	return 0, true
+}
+
+// Fill completes the chunk of a delta, which belongs to the open response.
+func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	c.Message = d.Message
+	return d.Open && d.Name == ""
 }

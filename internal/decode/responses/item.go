@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"strconv"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -33,10 +32,6 @@ func readItem(item jsonscan.Value) (i itemFields) {
 		i.environment.From("environment"), i.execution.From("execution"),
 	)
 	return i
-}
-
-func numberOf(n int) jsonscan.Value {
-	return jsonscan.Value{Kind: jsonscan.Number, Raw: strconv.Itoa(n)}
 }
 
 // item emits an item. Items of tools that the provider runs without args
@@ -92,7 +87,7 @@ func (r frame) outputItem(item jsonscan.Value, i itemFields, at stage) *wire.Pro
 	if at != itemWhole && !r.d.answers(r.Text(i.call), at) {
 		return nil
 	}
-	return r.ToolResult(wire.ReadResult(item))
+	return r.ToolResult(chunks.Chunk{}, wire.ReadResult(item))
 }
 
 // runsAlone reports whether an item is of a tool that the provider runs without args, of
@@ -147,15 +142,12 @@ func (r frame) texts(of chunks.Chunk, i itemFields) {
 	if i.kind.Str == "reasoning" {
 		kind = chunks.Reasoning
 	}
-	part := jsonscan.Value{Kind: jsonscan.Number, Raw: of.Index}.Int() * partsOfItem
+	part := jsonscan.Int(of.Index) * partsOfItem
 	for _, list := range [...]jsonscan.Value{i.summary, i.content} {
 		for e := list.Elements(); e.Next(); part++ {
 			for m := e.Value.Members(); m.Next(); {
-				if m.Key != "text" && m.Key != "refusal" {
-					continue
-				}
-				if s := r.Text(m.Value); s != "" {
-					r.Emit(chunks.Chunk{Kind: kind, Message: of.Message, Part: part, Text: s})
+				if m.Key == "text" || m.Key == "refusal" {
+					r.EmitText(chunks.Chunk{Kind: kind, Message: of.Message, Part: part}, m.Value)
 				}
 			}
 		}

@@ -33,7 +33,7 @@ const maxLanes = 64
 
 // enter makes the lane with a name the current one. A named lane without an open response
 // is forgotten.
-func (d *Decoder) enter(name string) {
+func (d *decoder) enter(name string) {
 	if name = name[:min(len(name), wire.MaxID)]; name == d.Name {
 		return
 	}
@@ -58,12 +58,12 @@ func makeRoom(list []Lane) []Lane {
 	return slices.Delete(list, at, at+1)
 }
 
-func (d *Decoder) beside() bool {
+func (d *decoder) beside() bool {
 	return slices.ContainsFunc(d.Others, func(l Lane) bool { return l.Open })
 }
 
 // parallel reports whether responses of other lanes may go on when that of this one ends.
-func (d *Decoder) parallel() bool { return d.Name != "" || d.beside() }
+func (d *decoder) parallel() bool { return d.Name != "" || d.beside() }
 
 func (l *Lane) reset(message string, open bool) {
 	*l = Lane{Name: l.Name, Message: message, Open: open}

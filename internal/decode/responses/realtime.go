@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -17,10 +18,6 @@ import (
 //
 // https://platform.openai.com/docs/api-reference/realtime
 
-func (e *event) ofRealtime() bool {
-	return !e.numbered.Present() && (e.eventID.Present() || e.responseID.Present())
-}
-
 func (r frame) lane(e *event) string {
 	switch {
 	case e.responseID.Present():
@@ -34,23 +31,18 @@ func (r frame) lane(e *event) string {
 // ofSession reports whether an event of the Realtime API, or one that a server sends over
 // a WebSocket, is of the session and not of a response.
 func ofSession(kind string) bool {
-	for _, family := range [...]string{"session.", "conversation.", "input_audio_buffer.", "output_audio_buffer.", "transcription_session.", "mcp_list_tools."} {
-		if strings.HasPrefix(kind, family) {
-			return true
-		}
-	}
-	return kind == "rate_limits.updated" || kind == "codex.rate_limits"
+	return kind == "rate_limits.updated" || kind == "codex.rate_limits" ||
+		wire.HasAnyPrefix(kind, "session.", "conversation.", "input_audio_buffer.", "output_audio_buffer.", "transcription_session.", "mcp_list_tools.")
 }
 
 // claimsSession claims an event of a session. Other protocols have sessions too.
-func (c *claimFields) claimsSession() wire.Claim {
-	kind := c.kind.Str
+func claimsSession(kind string, identified bool) wire.Claim {
 	switch {
 	case strings.HasPrefix(kind, "conversation.item."), strings.Contains(kind, "_audio_buffer."), kind == "rate_limits.updated":
 		return wire.Surely
-	case c.event && (kind == "session.created" || kind == "session.updated" || kind == "conversation.created"):
+	case identified && (kind == "session.created" || kind == "session.updated" || kind == "conversation.created"):
 		return wire.Surely
-	case c.event, kind == "codex.rate_limits", kind == "session.update":
+	case identified, kind == "codex.rate_limits", kind == "session.update":
 		return wire.Perhaps
 	}
 	return wire.IfKnown
@@ -80,17 +72,14 @@ func (r frame) sessionEvent(e *event) *wire.Problem {
 func (r frame) conversationItem(name string, item jsonscan.Value) *wire.Problem {
 	i := readItem(item)
 	if i.kind.Str == "message" {
-		if item.Member("role").Str == "user" && r.saysSomething(i.content) && !r.echoes(name, r.Text(i.id)) {
+		// A content of audio has no text: its transcript comes later.
+		if item.Member("role").Str == "user" && r.PlainText(i.content) != "" && !r.echoes(name, r.Text(i.id)) {
 			r.human(item, true)
 		}
 		return nil
 	}
 	return r.clientItem(item)
 }
-
-// saysSomething reports whether a content has text. That of audio has none: its
-// transcript comes later.
-func (r frame) saysSomething(content jsonscan.Value) bool { return r.PlainText(content) != "" }
 
 // echoes reports whether a user message is one that the client sent without an id, and
 // the server repeats with one.
@@ -118,8 +107,5 @@ func (r frame) cutOff(status string, b *response) {
 	if failure := b.statusDetails.Member("error"); reason == "" && failure.Present() {
 		reason = r.FailureText(failure)
 	}
-	if reason == "" {
-		reason = "the response has the status " + status
-	}
-	r.stop(chunks.Chunk{Status: status, Text: reason, Spares: true})
+	r.stop(chunks.Chunk{Status: status, Text: cmp.Or(reason, "the response has the status "+status), Spares: true})
 }

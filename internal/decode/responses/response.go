@@ -2,6 +2,7 @@ package responses
 
 import (
 	"cmp"
+	"strconv"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -96,19 +97,64 @@ func (r frame) output(status string, b response, texts bool) (first *wire.Proble
 	}
 	i := 0
 	for e := b.output.Elements(); e.Next(); i++ {
-		first = cmp.Or(first, r.item(numberOf(i), e.Value, stage, b.output))
+		index := jsonscan.Value{Kind: jsonscan.Number, Raw: strconv.Itoa(i)}
+		first = cmp.Or(first, r.item(index, e.Value, stage, b.output))
 	}
-	reason := status
-	for _, details := range [...]jsonscan.Value{b.details, b.statusDetails} {
-		if s := r.Text(details.Member("reason")); s != "" {
-			reason = s
-		}
-	}
+	reason := cmp.Or(r.Text(b.statusDetails.Member("reason")), r.Text(b.details.Member("reason")), status)
 	r.Emit(chunks.Chunk{Kind: chunks.Finish, Message: r.d.Message, Reason: reason, Truncated: status == "incomplete"})
-	if b.usage.IsObject() {
-		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: r.d.Message, Usage: b.usage.Raw})
-	}
+	r.EmitUsage(chunks.Chunk{Message: r.d.Message}, b.usage)
 	r.Emit(chunks.Chunk{Kind: chunks.Ended, Message: r.d.Message})
 	r.d.Open, r.d.Calls = false, nil
 	return first
+}
+
+// errorEvent emits the failure of the response of the lane. The refusal of a request ends
+// no response that is open, and neither does an error of the Realtime API. A WebSocket
+// that has reached its limit ends all of them.
+func (r frame) errorEvent(e *event) {
+	if r.realtime {
+		return
+	}
+	r.d.enter(r.Text(e.stream))
+	parallel := r.d.beside()
+	switch {
+	case e.failure.Member("code").Str == "websocket_connection_limit_reached":
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Text: r.FailureText(e.failure), Spares: true})
+		*r.d = decoder{Lane: Lane{Message: r.d.Message, Failed: true}}
+	case !r.d.Open && parallel, (r.d.Open || parallel) && refusesRequest(e):
+	default:
+		r.failure(e.failure, e.message, e.code)
+	}
+}
+
+// refusesRequest reports whether an error event of a WebSocket answers a request.
+func refusesRequest(e *event) bool {
+	return !e.numbered.Present() && (wire.TypeOf(e.failure) == "invalid_request_error" || e.failure.Member("code").Str == "previous_response_not_found")
+}
+
+// stop emits the end of a response before it was complete. c has the details.
+func (r frame) stop(c chunks.Chunk) {
+	if c.Status == "failed" {
+		c.Status = "error"
+	}
+	c.Kind, c.Message = chunks.Failure, r.d.Message
+	if r.d.Open && c.Message != "" { // without an id it would mean all messages
+		r.Emit(c)
+	}
+	r.d.reset(r.d.Message, false)
+	r.d.Failed = c.Status == "error"
+}
+
+func (r frame) failure(failure, message, code jsonscan.Value) {
+	text := cmp.Or(r.Text(message), r.Text(code))
+	if failure.Present() {
+		text = r.FailureText(failure)
+	}
+	if r.d.parallel() {
+		r.stop(chunks.Chunk{Status: "error", Text: text})
+		return
+	}
+	r.FailRun(r.d.openMessage(), text)
+	r.d.reset(r.d.Message, false)
+	r.d.Failed = true
 }

@@ -93,10 +93,8 @@ func (t *template) reproduces(w *wire.Writer, event string, d wire.Decoder) bool
 	}
 	n := w.Len()
 	defer w.Truncate(n)
-	if !t.emit(w, d.Clone(), &v) {
-		return false
-	}
-	return slices.Equal(w.Since(0)[:n], w.Since(n))
+	d, err := t.format.Copy(d)
+	return err == nil && t.emit(w, d, &v) && slices.Equal(w.Since(0)[:n], w.Since(n))
 }
 
 // newTemplate returns a template of an event, or nil if it has not the slots for

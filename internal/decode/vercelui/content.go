@@ -1,6 +1,8 @@
 package vercelui
 
 import (
+	"slices"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/stored"
@@ -17,10 +19,9 @@ func (p *Part) fields(f *stored.Fields) {
 	stored.Number(f, "n", &p.Number)
 }
 
-// maxParts is the maximum number of content parts that are open at a time.
 const maxParts = 64
 
-func (d *Decoder) contentEvent(w *wire.Writer, e *event, kind chunks.Kind, what string) *wire.Problem {
+func (d *decoder) contentEvent(w *wire.Writer, e *event, kind chunks.Kind, what string) *wire.Problem {
 	if !e.id.IsString() {
 		return wire.WrongType("id", e.id, "a string")
 	}
@@ -32,7 +33,11 @@ func (d *Decoder) contentEvent(w *wire.Writer, e *event, kind chunks.Kind, what 
 			return wire.WrongType("delta", e.delta, "a string")
 		}
 		if s := w.Text(e.delta); s != "" {
-			w.Emit(chunks.Chunk{Kind: kind, Message: d.Message, Part: d.partNumber(id), Text: s})
+			part := d.openPart(id)
+			if part == 0 {
+				part = d.open(id)
+			}
+			w.Emit(chunks.Chunk{Kind: kind, Message: d.Message, Part: part, Text: s})
 		}
 	case "end":
 		if n := d.end(id); n > 0 {
@@ -43,26 +48,13 @@ func (d *Decoder) contentEvent(w *wire.Writer, e *event, kind chunks.Kind, what 
 }
 
 // open begins a content part and returns its number. Ids repeat in later steps.
-func (d *Decoder) open(id string) int {
-	if len(d.Parts) >= maxParts {
-		d.Parts = d.Parts[1:]
-	}
+func (d *decoder) open(id string) int {
 	d.Part++
-	d.Parts = append(d.Parts, Part{ID: wire.Keep(id), Number: d.Part})
+	d.Parts = append(wire.MakeRoom(d.Parts, maxParts), Part{ID: wire.Keep(id), Number: d.Part})
 	return d.Part
 }
 
-// partNumber returns the number of the part with an id. It begins the part where it is
-// not open.
-func (d *Decoder) partNumber(id string) int {
-	if n := d.openPart(id); n > 0 {
-		return n
-	}
-	return d.open(id)
-}
-
-// openPart returns the number of the open part with an id, or 0.
-func (d *Decoder) openPart(id string) int {
+func (d *decoder) openPart(id string) int {
 	for i := len(d.Parts) - 1; i >= 0; i-- {
 		if d.Parts[i].ID == id[:min(len(id), wire.MaxID)] {
 			return d.Parts[i].Number
@@ -71,11 +63,10 @@ func (d *Decoder) openPart(id string) int {
 	return 0
 }
 
-// end closes the part with an id and returns its number, or 0 where it is not open.
-func (d *Decoder) end(id string) int {
+func (d *decoder) end(id string) int {
 	for i := len(d.Parts) - 1; i >= 0; i-- {
 		if p := d.Parts[i]; p.ID == id[:min(len(id), wire.MaxID)] {
-			d.Parts = append(d.Parts[:i:i], d.Parts[i+1:]...)
+			d.Parts = slices.Delete(d.Parts, i, i+1)
 			return p.Number
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // TestPartsAreBounded opens more content parts than the state stores and closes
 // none.
 func TestPartsAreBounded(t *testing.T) {
-	d := new(Decoder)
+	d := new(decoder)
 	for i := range 3 * maxParts {
 		event := fmt.Sprintf(`{"type":"text-start","id":"%d"}`, i)
 		if problem := d.Decode(new(wire.Writer), wire.Frame{JSON: jsonscan.ValueOf(event)}); problem != nil {

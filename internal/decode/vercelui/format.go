@@ -15,7 +15,6 @@
 package vercelui
 
 import (
-	"slices"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -29,7 +28,7 @@ func Format() wire.Format {
 		Name: "vercel-ui", Shape: "openai",
 		Keys:      []string{"type"},
 		Claims:    claims,
-		New:       func() wire.Decoder { return new(Decoder) },
+		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
 	}
 }
@@ -48,19 +47,19 @@ func claims(f wire.Frame) wire.Claim {
 		kind == "start-step", kind == "finish-step", kind == "reset-step":
 		return wire.Surely
 	case kind == "tool-call", kind == "tool-result", kind == "tool-error":
-		return when(e.call.IsString())
+		return wire.SurelyIf(e.call.IsString(), wire.Perhaps)
 	case strings.HasPrefix(kind, "text-"), strings.HasPrefix(kind, "reasoning-"):
-		return when(e.id.IsString())
+		return wire.SurelyIf(e.id.IsString(), wire.Perhaps)
 	case kind == "start":
-		return when(e.message.IsString())
+		return wire.SurelyIf(e.message.IsString(), wire.Perhaps)
 	case kind == "finish":
-		return when(e.finish.IsString())
+		return wire.SurelyIf(e.finish.IsString(), wire.Perhaps)
 	case kind == "error":
-		return when(e.failure.IsString() && e.worded)
+		return wire.SurelyIf(e.failure.IsString() && e.worded, wire.Perhaps)
 	case kind == "tool-call-streaming-start", kind == "step-finish":
 		return wire.Surely
 	case kind == "tool-call-delta":
-		return when(e.delta.IsString() && e.call.IsString()) // the delta of Cohere is an object
+		return wire.SurelyIf(e.delta.IsString() && e.call.IsString(), wire.Perhaps) // the delta of Cohere is an object
 	case kind == "abort", kind == "file", kind == "step-start", kind == "stream-start", kind == "response-metadata", kind == "custom", kind == "raw", kind == "message-metadata", kind == "steering-message",
 		strings.HasPrefix(kind, "data-"), strings.HasPrefix(kind, "source"):
 		return wire.Perhaps
@@ -68,17 +67,8 @@ func claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// when returns Surely if an event has a member that only this format has.
-func when(has bool) wire.Claim {
-	if has {
-		return wire.Surely
-	}
-	return wire.Perhaps
-}
-
-// Decoder decodes the events of a session. Its fields are the state between
-// events.
-type Decoder struct {
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
 	Message string // id of the UI message
 	Open    bool   // a stream has begun and not ended
 	Stepped bool   // a step of the stream has begun
@@ -88,8 +78,7 @@ type Decoder struct {
 	Part    int    // number of the latest part
 }
 
-// Fields visits the members of the stored form.
-func (d *Decoder) Fields(f *stored.Fields) {
+func (d *decoder) Fields(f *stored.Fields) {
 	f.Text("m", &d.Message)
 	f.Flag("o", &d.Open)
 	f.Flag("s", &d.Stepped)
@@ -99,15 +88,7 @@ func (d *Decoder) Fields(f *stored.Fields) {
 	stored.Number(f, "n", &d.Part)
 }
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := *d
-	c.Parts = slices.Clone(c.Parts)
-	return &c
-}
-
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Done {
 		w.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
@@ -133,11 +114,48 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case kind == "finish":
 		d.finish(w, &e)
 	case kind == "abort":
-		*d = Decoder{Message: d.Message}
+		*d = decoder{Message: d.Message}
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: w.Text(e.reason)})
 	case kind == "error": // finish-step and finish may follow
-		*d = Decoder{Message: d.Message}
+		*d = decoder{Message: d.Message}
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: w.FailureText(e.failure)})
 	}
 	return nil
+}
+
+// findSlots finds the slots of a delta of a call, a text or a reasoning. The
+// parts of the fullStream name the call with id.
+func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+	id, delta := "id", wire.TextSlot
+	switch f.JSON.Member("type").Str {
+	case "text-delta", "reasoning-delta":
+	case "tool-input-delta", "tool-call-delta":
+		delta = wire.ArgsSlot
+		if f.JSON.Member("toolCallId").Present() {
+			id = "toolCallId"
+		}
+	default:
+		return 0, false
+	}
+	s.Walk(at, func(path string) wire.Slot {
+		switch path {
+		case id:
+			return wire.CallSlot
+		case "delta", "inputTextDelta", "text", "argsTextDelta":
+			return delta
+		}
+		return wire.NoSlot
+	})
+	return 0, true
+}
+
+// Fill completes the chunk of a delta, which belongs to the current message. The
+// id of a text is that of its part, which must be open.
+func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	c.Message = d.Message
+	if c.Kind == chunks.Fragment {
+		return true
+	}
+	c.Part, c.ID = d.openPart(c.ID), ""
+	return c.Part > 0
 }

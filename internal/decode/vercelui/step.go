@@ -3,22 +3,23 @@ package vercelui
 import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 )
 
 // start begins a stream. Where several streams are merged into one, start repeats:
 // a start of the same message in mid-stream has no effect.
-func (d *Decoder) start(w *wire.Writer, e *event) {
+func (d *decoder) start(w *wire.Writer, e *event) {
 	id := w.Text(e.message)
 	if d.Open && (id == "" || id == d.Message) {
 		return
 	}
-	*d = Decoder{Message: wire.Keep(id), Open: true}
+	*d = decoder{Message: wire.Keep(id), Open: true}
 	w.Emit(chunks.Chunk{Kind: chunks.RunStart})
 	w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: "assistant", Fresh: true})
 }
 
 // startStep begins a step. The start of the stream has begun the first one.
-func (d *Decoder) startStep(w *wire.Writer) {
+func (d *decoder) startStep(w *wire.Writer) {
 	if d.Stepped {
 		w.Emit(d.finishChunk(""))
 		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: d.Message})
@@ -29,7 +30,7 @@ func (d *Decoder) startStep(w *wire.Writer) {
 	d.Open, d.Stepped, d.Parts = true, true, nil
 }
 
-func (d *Decoder) finishStep(w *wire.Writer, e *event) {
+func (d *decoder) finishStep(w *wire.Writer, e *event) {
 	if e.finish.IsString() {
 		w.Emit(d.finishChunk(w.Text(e.finish)))
 	}
@@ -41,13 +42,13 @@ func (d *Decoder) finishStep(w *wire.Writer, e *event) {
 // finishChunk returns the end of the answer in a step. It is Truncated with any
 // reason: a call without tool-input-available is complete only if its args are whole
 // JSON.
-func (d *Decoder) finishChunk(reason string) chunks.Chunk {
+func (d *decoder) finishChunk(reason string) chunks.Chunk {
 	return chunks.Chunk{Kind: chunks.Finish, Message: d.Message, Reason: reason, Truncated: true}
 }
 
 // finish ends a stream. The usage of finish is the sum over all steps and belongs to
 // no message, so it is not used.
-func (d *Decoder) finish(w *wire.Writer, e *event) {
+func (d *decoder) finish(w *wire.Writer, e *event) {
 	w.Emit(d.finishChunk(w.Text(e.finish)))
 	status := "completed"
 	switch {
@@ -56,6 +57,46 @@ func (d *Decoder) finish(w *wire.Writer, e *event) {
 	case d.Waits:
 		status = "interrupted"
 	}
-	*d = Decoder{}
+	*d = decoder{}
 	w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: status})
+}
+
+type event struct {
+	kind, message, id, call, name, delta, input, output, failure, finish, usage, reason jsonscan.Value
+	approval, automatic, encoding, executed, preliminary                                jsonscan.Value
+	worded                                                                              bool // the failure is in errorText
+}
+
+// read reads the members of an event. The names of version 4 become those of
+// version 5.
+func (e *event) read(f wire.Frame) {
+	var text jsonscan.Value
+	f.Read(
+		e.kind.From("type"), e.message.From("messageId"), e.id.From("id"), e.call.From("toolCallId"), e.name.From("toolName"),
+		e.delta.From("delta"), e.delta.From("inputTextDelta"), e.delta.From("text"), e.delta.From("argsTextDelta"),
+		e.input.From("input"), e.input.From("args"), e.output.From("output"), e.output.From("result"),
+		text.From("errorText"), e.failure.From("error"), e.finish.From("finishReason"),
+		e.usage.From("usage"), e.usage.From("totalUsage"), e.reason.From("reason"),
+		e.approval.From("approvalId"), e.automatic.From("isAutomatic"), e.encoding.From("inputEncoding"),
+		e.executed.From("providerExecuted"), e.preliminary.From("preliminary"),
+	)
+	e.kind = currentKind(e.kind)
+	if text.Raw != "" {
+		e.failure, e.worded = text, true
+	}
+}
+
+// currentKind returns the name in version 5 of an event type.
+func currentKind(v jsonscan.Value) jsonscan.Value {
+	switch v.Str {
+	case "tool-call-streaming-start":
+		v.Str = "tool-input-start"
+	case "tool-call-delta":
+		v.Str = "tool-input-delta"
+	case "step-start":
+		v.Str = "start-step"
+	case "step-finish":
+		v.Str = "finish-step"
+	}
+	return v
 }

@@ -2,14 +2,13 @@ package vercelui
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
 
-func (d *Decoder) tool(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
+func (d *decoder) tool(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
 	kind := e.kind.Str
 	if kind == "tool-approval-response" { // has the id of the approval, not of the call
 		d.Waits = false
@@ -22,9 +21,6 @@ func (d *Decoder) tool(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem
 		return wire.WrongType("toolCallId", e.call, "a string")
 	}
 	id := w.Text(e.call)
-	if strings.HasPrefix(kind, "tool-input-") || kind == "tool-call" {
-		return d.toolInput(w, e, id, v)
-	}
 	switch kind {
 	case "tool-approval-request":
 		if e.automatic.Kind != jsonscan.True {
@@ -39,12 +35,12 @@ func (d *Decoder) tool(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem
 		d.Waits = false
 		w.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "denied", Text: "The tool call was denied."})
 	default:
-		w.Unknown("event", kind, v)
+		return d.toolInput(w, e, id, v)
 	}
 	return nil
 }
 
-func (d *Decoder) toolInput(w *wire.Writer, e *event, id string, v jsonscan.Value) *wire.Problem {
+func (d *decoder) toolInput(w *wire.Writer, e *event, id string, v jsonscan.Value) *wire.Problem {
 	switch e.kind.Str {
 	case "tool-input-start":
 		if e.encoding.Str == "text" {
@@ -75,24 +71,20 @@ func (d *Decoder) toolInput(w *wire.Writer, e *event, id string, v jsonscan.Valu
 	return nil
 }
 
-func (d *Decoder) fragment(w *wire.Writer, e *event, id string) chunks.Chunk {
+func (d *decoder) fragment(w *wire.Writer, e *event, id string) chunks.Chunk {
 	c := chunks.Chunk{Kind: chunks.Fragment, Message: d.Message, ID: id, Name: w.Text(e.name), Final: true}
 	switch {
 	case e.executed.Kind == jsonscan.True:
 		c.CallKind, c.Provider = "server", true
-	case d.isPlain(id):
+	case d.Plain != "" && d.Plain == id[:min(len(id), wire.MaxID)]:
 		c.CallKind = "custom"
 	}
 	return c
 }
 
-func (d *Decoder) isPlain(id string) bool {
-	return d.Plain != "" && d.Plain == id[:min(len(id), wire.MaxID)]
-}
-
 // call emits a whole call. Where the args came as text before, that text has
 // precedence, because the input is the parsed text.
-func (d *Decoder) call(w *wire.Writer, e *event, id string, v jsonscan.Value) {
+func (d *decoder) call(w *wire.Writer, e *event, id string, v jsonscan.Value) {
 	c := d.fragment(w, e, id)
 	c.Whole = true
 	switch {
@@ -109,7 +101,7 @@ func (d *Decoder) call(w *wire.Writer, e *event, id string, v jsonscan.Value) {
 }
 
 // output emits a result. A preliminary result is progress.
-func (d *Decoder) output(w *wire.Writer, e *event, id string) {
+func (d *decoder) output(w *wire.Writer, e *event, id string) {
 	text, content := "", ""
 	if e.output.IsString() {
 		text = w.Text(e.output)
@@ -117,23 +109,8 @@ func (d *Decoder) output(w *wire.Writer, e *event, id string) {
 		content = w.Compact(e.output.Raw)
 	}
 	if e.preliminary.Kind == jsonscan.True {
-		w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: excerpt(text + content)})
+		w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: wire.Excerpt(text + content)})
 		return
 	}
 	w.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Text: text, Content: content})
-}
-
-// progressText is the maximum number of bytes of the text of a progress.
-const progressText = 1 << 10
-
-// excerpt returns the beginning of a long text, with an ellipsis.
-func excerpt(s string) string {
-	if len(s) <= progressText {
-		return s
-	}
-	cut := progressText
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
 }

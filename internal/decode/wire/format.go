@@ -5,6 +5,7 @@ package wire
 
 import (
 	"slices"
+	"strings"
 
 	"streamer/internal/jsonscan"
 	"streamer/internal/stored"
@@ -48,8 +49,13 @@ type Decoder interface {
 	// Decode emits the chunks of a frame. A Problem describes the part of the frame
 	// that was not used. The caller sets its Offset and Line.
 	Decode(w *Writer, f Frame) *Problem
-	// Clone returns a copy that shares nothing that either may change.
-	Clone() Decoder
+}
+
+// Copy returns a copy of a Decoder of the format. The two share nothing that changes.
+func (f *Format) Copy(d Decoder) (Decoder, error) {
+	fields := func(d *Decoder, f *stored.Fields) { (*d).Fields(f) }
+	c := f.New()
+	return c, stored.Load(stored.Append(nil, &d, fields), &c, fields)
 }
 
 // Claim is the answer of a Format to whether a frame can be its own.
@@ -63,6 +69,15 @@ const (
 	Perhaps         // the frame has too few members to decide
 	Surely          // no other format has such a frame
 )
+
+// SurelyIf returns Surely if a frame has what no other format has, and otherwise the
+// other claim.
+func SurelyIf(has bool, other Claim) Claim {
+	if has {
+		return Surely
+	}
+	return other
+}
 
 // Frame is one stream event.
 type Frame struct {
@@ -82,6 +97,11 @@ func TypeOf(v jsonscan.Value) string {
 		}
 	}
 	return ""
+}
+
+// HasAnyPrefix reports whether a name begins with one of the prefixes.
+func HasAnyPrefix(name string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // IsNamespace reports whether v is a namespace of LangGraph: a list of strings,

@@ -28,7 +28,6 @@ func (w *Writer) PlainText(content jsonscan.Value) string {
 	})
 }
 
-// textOf returns the text of a block, or no value if the block is not a text.
 func textOf(block jsonscan.Value) (text jsonscan.Value) {
 	for m := block.Members(); m.Next(); {
 		switch m.Key {

@@ -18,7 +18,6 @@ type Scan struct {
 	last   Member // of rest, where the Scan is not shared
 }
 
-// maxShared is the maximum number of members in a Scan that is shared.
 const maxShared = 64
 
 // Share makes all readers of the frame use a Scan. It must not be used for another frame

@@ -85,6 +85,17 @@ func Valid(text string) bool {
 	return s.Complete()
 }
 
+// maxExcerpt is the maximum number of bytes of an excerpt.
+const maxExcerpt = 1 << 10
+
+// Excerpt shortens the text of a progress.
+func Excerpt(s string) string {
+	if len(s) <= maxExcerpt {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxExcerpt], "") + "…"
+}
+
 // clipped is the maximum number of bytes of a clipped string.
 const clipped = 64
 

@@ -57,14 +57,14 @@ func (w *Writer) Result(v jsonscan.Value) *Problem {
 		if name := LastOf(b.path).Str; !strings.HasPrefix(name, "ToolMessage") {
 			return WrongShape("the message is a %q, not a ToolMessage", Clip(name))
 		}
-		return w.ToolResult(ReadResult(b.kwargs))
+		return w.ToolResult(chunks.Chunk{}, ReadResult(b.kwargs))
 	case b.data.IsObject() && b.id.Raw == "":
 		if b.kind.Str != "tool" && b.kind.Str != "ToolMessage" {
 			return WrongShape("the message is of type %q, not tool", Clip(b.kind.Str))
 		}
-		return w.ToolResult(ReadResult(b.data))
+		return w.ToolResult(chunks.Chunk{}, ReadResult(b.data))
 	case b.bedrock.IsObject():
-		return w.ToolResult(ReadResult(b.bedrock))
+		return w.ToolResult(chunks.Chunk{}, ReadResult(b.bedrock))
 	case b.gemini.IsObject():
 		return w.GeminiResult(b.gemini)
 	case b.parts.IsArray():
@@ -76,7 +76,7 @@ func (w *Writer) Result(v jsonscan.Value) *Problem {
 	case b.role.Str == "user" && b.content.IsArray():
 		return w.ToolResults(b.content)
 	}
-	return w.ToolResult(b)
+	return w.ToolResult(chunks.Chunk{}, b)
 }
 
 // LastOf returns the last element of an array.
@@ -99,7 +99,7 @@ func (w *Writer) ToolResults(content jsonscan.Value) (first *Problem) {
 			continue
 		}
 		found = true
-		first = cmp.Or(first, w.ToolResult(b))
+		first = cmp.Or(first, w.ToolResult(chunks.Chunk{}, b))
 	}
 	if !found {
 		return WrongShape("the user message has no tool_result block")
@@ -107,10 +107,13 @@ func (w *Writer) ToolResults(content jsonscan.Value) (first *Problem) {
 	return first
 }
 
-// ToolResult emits one result.
-func (w *Writer) ToolResult(r ResultFields) *Problem {
+// ToolResult emits one result. It has the message of the chunk of.
+func (w *Writer) ToolResult(of chunks.Chunk, r ResultFields) *Problem {
 	b := Body{Writer: w}
-	c := chunks.Chunk{Kind: chunks.Result, Name: b.Text("name", r.name), Call: b.Text("call", r.call)}
+	c := chunks.Chunk{
+		Kind: chunks.Result, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice, Repeated: of.Repeated,
+		Name: b.Text("name", r.name), Call: b.Text("call", r.call),
+	}
 	if r.field == "" {
 		r.field = "tool_call_id"
 	}
@@ -138,14 +141,11 @@ func (w *Writer) ContentOf(v jsonscan.Value) (content, text string) {
 // resultStatus returns success, error or denied. Anthropic sets is_error. For tools that
 // it runs itself it sends an error object as content.
 func (b *Body) resultStatus(r ResultFields) string {
-	switch r.isError.Kind {
-	case jsonscan.True:
+	if r.isError.Kind == jsonscan.True {
 		return "error"
-	case jsonscan.False:
-	default:
-		if r.isError.Present() {
-			b.Fail(WrongType("is_error", r.isError, "a boolean"))
-		}
+	}
+	if r.isError.Present() && r.isError.Kind != jsonscan.False {
+		b.Fail(WrongType("is_error", r.isError, "a boolean"))
 	}
 	if r.content.IsObject() && strings.HasSuffix(r.kind.Str, "tool_result") && strings.HasSuffix(r.content.Member("type").Str, "_error") {
 		return "error"
@@ -158,4 +158,40 @@ func (b *Body) resultStatus(r ResultFields) string {
 	default:
 		return b.OneOf("status", status, "success", "error", "denied")
 	}
+}
+
+// mcpApproval emits the answer to an mcp_approval_request of the Responses API.
+func (w *Writer) mcpApproval(v jsonscan.Value) *Problem {
+	var id, approve, reason jsonscan.Value
+	v.Read(id.From("approval_request_id"), approve.From("approve"), reason.From("reason"))
+	b := Body{Writer: w}
+	c := chunks.Chunk{
+		Kind: chunks.Result, ID: b.Text("approval_request_id", id), Status: "success", Text: b.Text("reason", reason),
+	}
+	switch {
+	case b.Problem != nil:
+		return b.Problem
+	case approve.Kind == jsonscan.False:
+		c.Status = "denied"
+	case approve.Kind != jsonscan.True:
+		return WrongType("approve", approve, "a boolean")
+	}
+	if c.ID == "" {
+		return WrongShape("the result names no call: approval_request_id is missing or empty")
+	}
+	w.Emit(c)
+	return nil
+}
+
+// OllamaResult emits a result of Ollama, which names its tool and, in newer
+// versions, its call.
+func (w *Writer) OllamaResult(message jsonscan.Value) *Problem {
+	r := ReadResult(message)
+	c := chunks.Chunk{Kind: chunks.Result, ID: w.Text(r.id), Name: w.Text(r.tool), Status: "success"}
+	if c.ID == "" && c.Name == "" {
+		return WrongShape("the result names no call: tool_name and tool_call_id are missing or empty")
+	}
+	c.Content, c.Text = w.ContentOf(r.content)
+	w.Emit(c)
+	return nil
 }

@@ -43,6 +43,32 @@ type Filler interface {
 	Fill(w *Writer, note uint8, c *chunks.Chunk) bool
 }
 
+// Slots are the paths at which the events of a format have slots, by the slot. Walk
+// describes paths.
+type Slots [NumSlots][]string
+
+// At returns the slot at a path.
+func (t *Slots) At(path string) Slot {
+	for slot, paths := range t {
+		if slices.Contains(paths, path) {
+			return Slot(slot)
+		}
+	}
+	return NoSlot
+}
+
+// Of returns the function that finds the slots in events of the types, or in all events
+// if none is given.
+func (t Slots) Of(types ...string) func(s *SlotFinder, f Frame, at Place) (note uint8, ok bool) {
+	return func(s *SlotFinder, f Frame, at Place) (note uint8, ok bool) {
+		if len(types) > 0 && !slices.Contains(types, f.Type()) {
+			return 0, false
+		}
+		s.Walk(at, t.At)
+		return 0, true
+	}
+}
+
 // Place is a value and its offset in the text of the event.
 type Place struct {
 	jsonscan.Value

@@ -12,11 +12,7 @@ import (
 // block, an item. Where the type or a member of the part shows that it belongs to a call,
 // Problem has its text. Any other part is ignored. what names the part.
 func (w *Writer) Unknown(what, kind string, part jsonscan.Value) {
-	key := callMember(part, maxUnknown)
-	if key == "" && identified(part) {
-		key = "name"
-	}
-	if key != "" || part.IsNested() && namesCall(kind) {
+	if key := shownBy(part); key != "" || part.IsNested() && namesCall(kind) {
 		w.UnknownCall(what, kind, key)
 	}
 }
@@ -40,12 +36,7 @@ func (w *Writer) UnknownMember(what, key string, v jsonscan.Value) {
 	if !holds(v) || declares(key, v) {
 		return
 	}
-	within := ""
-	if v.IsNested() {
-		if within = callMember(v, maxUnknown); within == "" && identified(v) {
-			within = "name"
-		}
-	}
+	within := shownBy(v)
 	if within == "" && !ofCall(key) {
 		return
 	}
@@ -87,7 +78,6 @@ func (w *Writer) ReadFrame(what string, f Frame, fields ...jsonscan.Field) {
 	}
 }
 
-// unknown records the first unknown part of the frame.
 func (w *Writer) unknown(text string) {
 	if w.unread == nil {
 		w.unread = &Problem{Code: BadShape, Text: text + ": it belongs to a call, and was not read"}
@@ -141,9 +131,14 @@ func callMember(part jsonscan.Value, levels int) string {
 	return kind
 }
 
-// identified reports whether a part has an id and a name, as a call without args.
-func identified(part jsonscan.Value) bool {
-	return part.Member("id").IsString() && part.Member("name").IsString()
+// shownBy returns the key of a member that shows a call, or "". A call without args has an
+// id and a name.
+func shownBy(part jsonscan.Value) string {
+	key := callMember(part, maxUnknown)
+	if key == "" && part.Member("id").IsString() && part.Member("name").IsString() {
+		return "name"
+	}
+	return key
 }
 
 // holds reports whether a member can hold something of a call: counts, flags and empty

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 	"unsafe"
@@ -39,6 +40,38 @@ func (w *Writer) Begin() { w.chunks, w.halves, w.unread = w.chunks[:0], false, n
 
 // Emit appends a chunk.
 func (w *Writer) Emit(c chunks.Chunk) { w.chunks = append(w.chunks, c) }
+
+// EmitText appends a chunk with a text, unless the text is empty.
+func (w *Writer) EmitText(c chunks.Chunk, text jsonscan.Value) {
+	if c.Text = w.Text(text); c.Text != "" {
+		w.Emit(c)
+	}
+}
+
+// EmitCall appends a fragment, unless it has neither an id nor a name nor args.
+func (w *Writer) EmitCall(c chunks.Chunk) {
+	if c.ID != "" || c.Name != "" || c.Args != "" {
+		w.Emit(c)
+	}
+}
+
+// EmitUsage appends the usage of a message, unless it is no object.
+func (w *Writer) EmitUsage(of chunks.Chunk, usage jsonscan.Value) {
+	if of.Kind, of.Usage = chunks.Usage, usage.Raw; usage.IsObject() {
+		w.Emit(of)
+	}
+}
+
+// EndBlock appends the end of a content block. A block of an unknown kind may be a call:
+// a Seal without such a call has no effect.
+func (w *Writer) EndBlock(message string, kind BlockKind, index jsonscan.Value) {
+	switch kind {
+	case NoBlock, CallBlock:
+		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: message, Index: index.Raw})
+	case PartBlock:
+		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: message, Part: index.Int()})
+	}
+}
 
 // Add appends a copy of a chunk and returns a pointer to it, which is valid until
 // the next chunk is appended.
@@ -179,12 +212,16 @@ func (w *Writer) FailureText(v jsonscan.Value) string {
 	}
 	var message, kind, code jsonscan.Value
 	v.Read(message.From("message"), kind.From("type"), code.From("code"))
-	for _, part := range [...]jsonscan.Value{message, kind, code} {
-		if s := w.Text(part); s != "" {
-			return s
-		}
+	return cmp.Or(w.Text(message), w.Text(kind), w.Text(code), v.Raw)
+}
+
+// StartRun emits the start of the run of a program. A run that is open has ended without a
+// result, because the program was killed.
+func (w *Writer) StartRun(open bool) {
+	if open {
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the program ended without a result"})
 	}
-	return v.Raw
+	w.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
 }
 
 // FailRun emits a failure that ends a message and the run. A run begins where none
