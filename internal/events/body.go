@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -157,49 +158,37 @@ func (w *writer) raw(name string, value json.RawMessage) {
 }
 
 func (w *writer) reason(name string, r *Reason) {
-	if r == nil {
-		return
-	}
-	w.key(name)
-	w.b = append(w.b, '{')
-	w.always("code", string(r.Code))
-	w.always("text", r.Text)
-	w.text("detail", r.Detail)
-	w.b = append(w.b, '}')
+	w.object(name, r != nil, func() {
+		w.always("code", string(r.Code))
+		w.always("text", r.Text)
+		w.text("detail", r.Detail)
+	})
 }
 
 func (w *writer) target(name string, t *Target) {
-	if t == nil {
-		return
-	}
-	w.key(name)
-	w.b = append(w.b, '{')
-	w.list("tool_call_ids", t.ToolCallIDs)
-	w.list("calls", t.Calls)
-	w.text("message_id", t.MessageID)
-	w.text("run", t.Run)
-	if t.More != 0 {
-		w.number("more", int64(t.More))
-	}
-	w.b = append(w.b, '}')
+	w.object(name, t != nil, func() {
+		w.list("tool_call_ids", t.ToolCallIDs)
+		w.list("calls", t.Calls)
+		w.text("message_id", t.MessageID)
+		w.text("run", t.Run)
+		if t.More != 0 {
+			w.number("more", int64(t.More))
+		}
+	})
 }
 
 func (w *writer) ref(name string, r *Ref) {
-	if r == nil {
-		return
-	}
-	w.key(name)
-	w.b = append(w.b, '{')
-	w.number("size", int64(r.Size))
-	w.always("sha256", r.SHA256)
-	w.always("preview", r.Preview)
-	w.key("chunks")
-	if r.Chunks == nil {
-		w.b = append(w.b, "null"...)
-	} else {
-		w.array(r.Chunks)
-	}
-	w.b = append(w.b, '}')
+	w.object(name, r != nil, func() {
+		w.number("size", int64(r.Size))
+		w.always("sha256", r.SHA256)
+		w.always("preview", r.Preview)
+		w.key("chunks")
+		if r.Chunks == nil {
+			w.b = append(w.b, "null"...)
+		} else {
+			w.array(r.Chunks)
+		}
+	})
 }
 
 // Quote returns a string as JSON, without escapes for HTML.
@@ -259,19 +248,8 @@ func plainWords(s string) (n int) {
 const hexDigits = "0123456789abcdef"
 
 func appendEscaped(dst []byte, b byte) []byte {
-	switch b {
-	case '"', '\\':
-		return append(dst, '\\', b)
-	case '\b':
-		return append(dst, '\\', 'b')
-	case '\f':
-		return append(dst, '\\', 'f')
-	case '\n':
-		return append(dst, '\\', 'n')
-	case '\r':
-		return append(dst, '\\', 'r')
-	case '\t':
-		return append(dst, '\\', 't')
+	if i := strings.IndexByte("\"\\\b\f\n\r\t", b); i >= 0 {
+		return append(dst, '\\', `"\bfnrt`[i])
 	}
 	return append(dst, '\\', 'u', '0', '0', hexDigits[b>>4], hexDigits[b&0xf])
 }

@@ -151,6 +151,7 @@ func TestTime(t *testing.T) {
 // TestTimeText compares the text of each day from 1970 to the year 2500, and of some
 // later and earlier ones, with that of package time.
 func TestTimeText(t *testing.T) {
+	const dayMillis, endOfYears = 24 * 60 * 60 * 1000, 253402300800000 // the first Time whose year has five digits
 	check := func(at Time) {
 		if got, want := at.String(), at.Std().Format(timeLayout); got != want {
 			t.Errorf("%d: got %s, want %s", int64(at), got, want)

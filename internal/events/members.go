@@ -32,18 +32,25 @@ func (w *writer) always(name, s string) {
 	w.b = AppendQuoted(w.b, s)
 }
 
-// text appends a string that is not empty.
 func (w *writer) text(name, s string) {
 	if s != "" {
 		w.always(name, s)
 	}
 }
 
-// flag appends true, or nothing.
 func (w *writer) flag(name string, set bool) {
 	if set {
 		w.key(name)
 		w.b = append(w.b, "true"...)
+	}
+}
+
+func (w *writer) object(name string, set bool, members func()) {
+	if set {
+		w.key(name)
+		w.b = append(w.b, '{')
+		members()
+		w.b = append(w.b, '}')
 	}
 }
 

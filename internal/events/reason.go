@@ -1,6 +1,10 @@
 package events
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // Code is the reason why a call was closed without a real result, why a run
 // ended, or why an input was rejected.
@@ -72,52 +76,47 @@ func TextFor(code Code, argsUsable bool) Text {
 // Langs lists the languages of the texts; the first is the default.
 var Langs = [...]string{"en", "zh"}
 
+// sentences are the templates of the texts, in the languages of Langs.
+var sentences = map[Text][len(Langs)]string{
+	TextNewMessage: {
+		"Tool call {name} with id {id} was cancelled - another message came in before it could be completed.",
+		"工具调用 {name}（ID 为 {id}）已被取消 - 在其完成之前收到了另一条消息。",
+	},
+	TextInterrupted: {
+		"Tool call {name} with id {id} was interrupted: no result was recorded. It may or may not have run.",
+		"工具调用 {name}（ID 为 {id}）被中断：没有记录到结果。它可能已执行，也可能未执行。",
+	},
+	TextArgs: {
+		"Tool call {name} with id {id} was not run: its arguments were incomplete or malformed.",
+		"工具调用 {name}（ID 为 {id}）未执行：其参数不完整或格式错误。",
+	},
+	TextCancelled: {
+		"Tool call {name} with id {id} was cancelled before it was completed. It may have run in part.",
+		"工具调用 {name}（ID 为 {id}）在完成之前已被取消。它可能已部分执行。",
+	},
+	TextTimeout: {
+		"Tool call {name} with id {id} timed out: no result was received. It may or may not have run.",
+		"工具调用 {name}（ID 为 {id}）已超时：未收到结果。它可能已执行，也可能未执行。",
+	},
+	TextDenied: {
+		"Tool call {name} with id {id} was not run: it was rejected.",
+		"工具调用 {name}（ID 为 {id}）未执行：它被拒绝了。",
+	},
+}
+
 // Sentence returns the template of a text in a language of Langs, with the
-// placeholders {name} and {id}. For an unknown lang it is English.
+// placeholders {name} and {id}. For an unknown lang it is English, and for an unknown
+// text that of TextInterrupted.
 func Sentence(text Text, lang string) string {
-	if lang == "zh" {
-		return sentenceZH(text)
+	in, ok := sentences[text]
+	if !ok {
+		in = sentences[TextInterrupted]
 	}
-	return sentenceEN(text)
-}
-
-func sentenceEN(text Text) string {
-	switch text {
-	case TextNewMessage:
-		return "Tool call {name} with id {id} was cancelled - another message came in before it could be completed."
-	case TextArgs:
-		return "Tool call {name} with id {id} was not run: its arguments were incomplete or malformed."
-	case TextCancelled:
-		return "Tool call {name} with id {id} was cancelled before it was completed. It may have run in part."
-	case TextTimeout:
-		return "Tool call {name} with id {id} timed out: no result was received. It may or may not have run."
-	case TextDenied:
-		return "Tool call {name} with id {id} was not run: it was rejected."
-	}
-	return "Tool call {name} with id {id} was interrupted: no result was recorded. It may or may not have run."
-}
-
-func sentenceZH(text Text) string {
-	switch text {
-	case TextNewMessage:
-		return "工具调用 {name}（ID 为 {id}）已被取消 - 在其完成之前收到了另一条消息。"
-	case TextArgs:
-		return "工具调用 {name}（ID 为 {id}）未执行：其参数不完整或格式错误。"
-	case TextCancelled:
-		return "工具调用 {name}（ID 为 {id}）在完成之前已被取消。它可能已部分执行。"
-	case TextTimeout:
-		return "工具调用 {name}（ID 为 {id}）已超时：未收到结果。它可能已执行，也可能未执行。"
-	case TextDenied:
-		return "工具调用 {name}（ID 为 {id}）未执行：它被拒绝了。"
-	}
-	return "工具调用 {name}（ID 为 {id}）被中断：没有记录到结果。它可能已执行，也可能未执行。"
+	return in[max(0, slices.Index(Langs[:], lang))]
 }
 
 // Fill returns a template with a call's name and id in place of the
 // placeholders. Placeholders inside the name or the id are not replaced.
 func Fill(template, name, id string) string {
-	if name == "" {
-		name = "unknown"
-	}
-	return strings.NewReplacer("{name}", name, "{id}", id).Replace(template)
+	return strings.NewReplacer("{name}", cmp.Or(name, "unknown"), "{id}", id).Replace(template)
 }

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -62,10 +63,11 @@ func ParseToken(token string) (string, error) {
 			b.WriteByte(token[i])
 			continue
 		}
-		if i+2 >= len(token) || unhex(token[i+1]) < 0 || unhex(token[i+2]) < 0 {
+		c, err := hex.DecodeString(token[i+1 : min(i+3, len(token))])
+		if err != nil || len(c) == 0 {
 			return "", fmt.Errorf("events: session token %q: byte %d: = is not followed by two hex digits", token, i)
 		}
-		b.WriteByte(byte(unhex(token[i+1])<<4 | unhex(token[i+2])))
+		b.Write(c)
 		i += 2
 	}
 	session := b.String()
@@ -104,16 +106,4 @@ func isPlain(s string) bool {
 
 func plain(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
-}
-
-func unhex(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	}
-	return -1
 }

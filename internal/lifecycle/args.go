@@ -31,12 +31,9 @@ func (st *Step) emitStart(m *Message, c *Call, sure bool) {
 }
 
 func (st *Step) usedByOpen(c *Call, id string) bool {
-	for _, m := range st.State.Messages {
-		for i := range m.Calls {
-			other := &m.Calls[i].State
-			if other != &c.State && other.Started && (other.ID == id || other.UID() == id) {
-				return true
-			}
+	for _, other := range st.State.calls() {
+		if s := &other.State; other != c && s.Started && (s.ID == id || s.UID() == id) {
+			return true
 		}
 	}
 	return false

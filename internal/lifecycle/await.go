@@ -12,14 +12,9 @@ func (st *Step) await(c *chunks.Chunk) {
 		}
 		return
 	}
-	for _, m := range st.State.Messages {
-		if !within(m.Namespace, c.Namespace) {
-			continue
-		}
-		for i := range m.Calls {
-			if call := &m.Calls[i]; !call.Provider {
-				st.awaitCall(m, call, c)
-			}
+	for m, call := range st.State.calls() {
+		if within(m.Namespace, c.Namespace) && !call.Provider {
+			st.awaitCall(m, call, c)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"cmp"
+
 	"streamer/internal/chunks"
 	"streamer/internal/events"
 )
@@ -15,7 +17,7 @@ type CallState struct {
 	Call     string // its name in events, unique in the session
 	Status   events.Status
 	ID       string      // since the start: the provider's or synthesised
-	Begun    events.Time // of the first fragment
+	BeganAt  events.Time // of the first fragment
 	Expires  events.Time // by the rules in force when it began
 	Complete events.Time // when its args were
 	Deadline events.Time // 0 where there is none
@@ -40,7 +42,7 @@ type Rare struct {
 }
 
 func newCall(call string, now, expires events.Time) CallState {
-	return CallState{Call: call, Status: events.BuildingArgs, Begun: now, Expires: expires}
+	return CallState{Call: call, Status: events.BuildingArgs, BeganAt: now, Expires: expires}
 }
 
 func (c *CallState) start(id string, synthesized, used bool) {
@@ -125,12 +127,7 @@ func holdsArgs(c *Call, r *Rules) bool {
 // plainKind is the kind of most calls in events.
 const plainKind = "function"
 
-func kind(c *Call) string {
-	if k := c.Kind(); k != "" {
-		return k
-	}
-	return plainKind
-}
+func kind(c *Call) string { return cmp.Or(c.Kind(), plainKind) }
 
 // at returns an optional time of an event: nil for 0.
 func at(t events.Time) *events.Time {

@@ -65,10 +65,10 @@ func (st *Step) endCall(m *Message, c *Call, status events.Status, real string) 
 }
 
 func (st *Step) setDurations(e *events.Event, c *CallState) {
-	took := &struct{ total, args, run int64 }{total: int64(st.State.Time - c.Begun)}
+	took := &struct{ total, args, run int64 }{total: int64(st.State.Time - c.BeganAt)}
 	e.DurationMS = &took.total
 	if c.Complete != 0 {
-		took.args, took.run = int64(c.Complete-c.Begun), int64(st.State.Time-c.Complete)
+		took.args, took.run = int64(c.Complete-c.BeganAt), int64(st.State.Time-c.Complete)
 		e.ArgsMS, e.RunMS = &took.args, &took.run
 	}
 }
@@ -76,19 +76,13 @@ func (st *Step) setDurations(e *events.Event, c *CallState) {
 // closeCalls closes the open calls of the messages that match, or only those whose args
 // are incomplete. The order is that of the messages and of the first fragments.
 func (st *Step) closeCalls(match func(*Message) bool, building bool, code events.Code, detail string) {
-	for _, m := range st.State.Messages {
-		if !match(m) {
-			continue
-		}
-		for i := range m.Calls {
-			if c := &m.Calls[i]; !building || c.State.Status == events.BuildingArgs {
-				st.close(m, c, events.Cancelled, code, detail)
-			}
+	for m, c := range st.State.calls() {
+		if match(m) && (!building || c.State.Status == events.BuildingArgs) {
+			st.close(m, c, events.Cancelled, code, detail)
 		}
 	}
 }
 
-// mute finishes the messages that match and ignores all their later bytes.
 func (st *Step) mute(match func(*Message) bool) {
 	for _, m := range slices.Clone(st.State.Messages) {
 		if m.Phase != Finished && match(m) {
@@ -111,7 +105,6 @@ func (st *Step) muteAlias(m *Message) {
 	}
 }
 
-// attempt closes what the abandoned attempt left open.
 func (st *Step) attempt() {
 	run := st.State.LastRun
 	ofRun := func(m *Message) bool { return m.Run == run }
@@ -146,6 +139,6 @@ func (st *Step) failure(c *chunks.Chunk) {
 	}
 	st.dropFinished()
 	if s := st.State; stopped && s.Run != nil && len(s.Messages) == 0 {
-		st.endRun(events.Cancelled, &events.Reason{Code: code, Text: runText(code), Detail: detail})
+		st.endRun(events.Cancelled, runReason(code, detail))
 	}
 }

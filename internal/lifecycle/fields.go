@@ -116,7 +116,7 @@ func (c *CallState) fields(f *stored.Fields) {
 	f.Text("call", &c.Call)
 	f.Text("status", (*string)(&c.Status))
 	f.Text("id", &c.ID)
-	stored.Number(f, "begun", &c.Begun)
+	stored.Number(f, "begun", &c.BeganAt)
 	stored.Number(f, "expires", &c.Expires)
 	stored.Number(f, "complete", &c.Complete)
 	stored.Number(f, "deadline", &c.Deadline)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"hash/fnv"
 	"math"
 	"strconv"
 
@@ -17,44 +18,27 @@ func fingerprint(text []byte) uint64 {
 	if len(text) == 0 {
 		return 0
 	}
-	h := newHash()
+	var small [512]byte
+	b := small[:0]
 	for i := 0; i < len(text); {
 		n := jsonscan.TokenLen(text[i:])
 		switch c := text[i]; {
 		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
 		case c == '"':
 			s := unquoted(text[i : i+n])
-			h.number('"', uint64(len(s)))
-			h.write(s)
+			b = binary.LittleEndian.AppendUint64(append(b, '"'), uint64(len(s)))
+			b = append(b, s...)
 		case c == '-' || c >= '0' && c <= '9':
 			f, _ := strconv.ParseFloat(string(text[i:i+n]), 64) // a number out of range is infinite in both forms
-			h.number('0', math.Float64bits(f))
+			b = binary.LittleEndian.AppendUint64(append(b, '0'), math.Float64bits(f))
 		default:
-			h.write(text[i : i+n])
+			b = append(b, text[i:i+n]...)
 		}
 		i += n
 	}
-	return max(1, uint64(h))
-}
-
-// hash is the 64-bit FNV-1a hash of what was written. The one of hash/fnv allocates
-// memory for each token.
-type hash uint64
-
-func newHash() hash { return 14695981039346656037 }
-
-func (h *hash) write(b []byte) {
-	for _, c := range b {
-		*h = (*h ^ hash(c)) * 1099511628211
-	}
-}
-
-// number writes a number as eight bytes after a byte that states its kind.
-func (h *hash) number(kind byte, n uint64) {
-	var b [9]byte
-	b[0] = kind
-	binary.LittleEndian.PutUint64(b[1:], n)
-	h.write(b[:])
+	h := fnv.New64a()
+	h.Write(b)
+	return max(1, h.Sum64())
 }
 
 // unquoted returns the text of a JSON string, or of the beginning of one.

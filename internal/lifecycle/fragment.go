@@ -28,8 +28,10 @@ func (st *Step) fragment(c *chunks.Chunk) {
 		st.finishMessages(func(old *Message) bool { return old == m })
 		m = nil
 	}
-	if m == nil && c.Stray() {
-		st.stray(c)
+	if m == nil && c.Stray() { // it continues a call that never began
+		if !st.State.Memory.muted(c.Namespace, c.Message, st.State.Time) {
+			st.Reject(events.BadShape, 0, rejectedText(chunks.ErrStray, c.Message, c.Index))
+		}
 		return
 	}
 	if m == nil {
@@ -44,14 +46,6 @@ func (st *Step) fragment(c *chunks.Chunk) {
 		return
 	}
 	st.addFragment(m, c)
-}
-
-// stray reports a fragment that continues a call that never began, of a message
-// that is not open.
-func (st *Step) stray(c *chunks.Chunk) {
-	if !st.State.Memory.muted(c.Namespace, c.Message, st.State.Time) {
-		st.Reject(events.BadShape, 0, rejectedText(chunks.ErrStray, c.Message, c.Index))
-	}
 }
 
 func rejectedText(err error, message, index string) string {

@@ -187,7 +187,6 @@ func (st *Step) pastMessages(frame []chunks.Chunk, old []bool) {
 	}
 }
 
-// resultOfHistory applies a result of a call that only a repeated history had.
 func (st *Step) resultOfHistory(old *Closed, r Result) {
 	if !r.repeated && old.Real != r.digest() {
 		st.orphan(r, "")

@@ -38,7 +38,6 @@ func (st *Step) human(c *chunks.Chunk) {
 	}
 }
 
-// interruptedBy closes the calls before a human message and ends their messages.
 func (st *Step) interruptedBy(c *chunks.Chunk) {
 	before := func(m *Message) bool {
 		return within(m.Namespace, c.Namespace) && (!c.Repeated || !st.follows(m))

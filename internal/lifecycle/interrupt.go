@@ -44,7 +44,7 @@ func (st *Step) interruptAll(in *Interrupt) {
 	st.closeCalls(in.covers, false, events.ByInterrupt, in.Reason)
 	st.mute(in.covers)
 	if run := st.State.Run; run != nil && in.MessageID == "" && (in.Run == "" || run.ID == in.Run) {
-		st.endRun(events.Cancelled, &events.Reason{Code: events.ByInterrupt, Text: runText(events.ByInterrupt), Detail: in.Reason})
+		st.endRun(events.Cancelled, runReason(events.ByInterrupt, in.Reason))
 	}
 	if len(st.Out) == from && (in.MessageID != "" || in.Run != "") {
 		st.unmatched(interruptKind, in.target(nil, nil))
@@ -75,19 +75,10 @@ func (st *Step) answerInterrupt(in *Interrupt, run string, from int) {
 }
 
 func (st *Step) interruptCalls(in *Interrupt) {
-	var ids, calls []string // those that name no open call
 	from := len(st.Out)
-	for _, id := range in.IDs {
-		if !st.interruptCall(in, id, "", from) {
-			ids = append(ids, id)
-		}
-	}
-	for _, call := range in.Calls {
-		if !st.interruptCall(in, "", call, from) {
-			calls = append(calls, call)
-		}
-	}
-	if len(ids)+len(calls) > 0 {
+	ids := slices.DeleteFunc(slices.Clone(in.IDs), func(id string) bool { return st.interruptCall(in, id, "", from) })
+	calls := slices.DeleteFunc(slices.Clone(in.Calls), func(call string) bool { return st.interruptCall(in, "", call, from) })
+	if len(ids)+len(calls) > 0 { // they name no open call
 		st.unmatched(interruptKind, in.target(ids, calls))
 	}
 }

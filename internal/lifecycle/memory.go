@@ -110,28 +110,22 @@ const (
 
 func (m *Memory) resume() {
 	m.closed, m.messages = nil, nil
-	m.indexClosed()
-	m.indexMessages()
+	m.index()
 }
 
-// indexClosed makes the map of closed calls where there are many.
-func (m *Memory) indexClosed() {
-	if len(m.Closed) <= searched {
-		return
+// index makes the maps that are missing.
+func (m *Memory) index() {
+	if m.closed == nil && len(m.Closed) > searched {
+		m.closed = make(map[string]int, len(m.Closed))
+		for i := range m.Closed {
+			m.count(&m.Closed[i], 1)
+		}
 	}
-	m.closed = make(map[string]int, len(m.Closed))
-	for i := range m.Closed {
-		m.count(&m.Closed[i], 1)
-	}
-}
-
-func (m *Memory) indexMessages() {
-	if len(m.Messages) <= searched {
-		return
-	}
-	m.messages = make(map[string]struct{}, len(m.Messages))
-	for _, id := range m.Messages {
-		m.messages[id] = struct{}{}
+	if m.messages == nil && len(m.Messages) > searched {
+		m.messages = make(map[string]struct{}, len(m.Messages))
+		for _, id := range m.Messages {
+			m.messages[id] = struct{}{}
+		}
 	}
 }
 
@@ -140,11 +134,10 @@ func (m *Memory) Forget() Memory { return Memory{Ended: true, Roles: m.Roles, Fo
 
 func (m *Memory) close(c Closed, limit int) {
 	m.Closed = append(m.Closed, c)
-	if m.closed == nil {
-		m.indexClosed()
-	} else {
+	if m.closed != nil {
 		m.count(&c, 1)
 	}
+	m.index()
 	for len(m.Closed) > limit {
 		if m.closed != nil {
 			m.count(&m.Closed[0], -1)
@@ -179,7 +172,6 @@ func (m *Memory) find(id, namespace string) *Closed {
 	return best
 }
 
-// newest returns the newest closed call that matches, or nil.
 func (m *Memory) newest(match func(*Closed) bool) *Closed {
 	for i := len(m.Closed) - 1; i >= 0; i-- {
 		if c := &m.Closed[i]; match(c) {
@@ -246,11 +238,10 @@ func (m *Memory) addMessage(id string, limit int) {
 		return
 	}
 	m.Messages = append(m.Messages, id)
-	if m.messages == nil {
-		m.indexMessages()
-	} else {
+	if m.messages != nil {
 		m.messages[id] = struct{}{}
 	}
+	m.index()
 	for len(m.Messages) > limit {
 		m.Forgot = true
 		delete(m.messages, m.Messages[0])

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -49,15 +50,12 @@ func (st *Step) openMessage(c *chunks.Chunk) *Message {
 	s.Run.rests(false)
 	m := &Message{
 		Namespace: clone(c.Namespace), ID: clone(c.Message), Choice: c.Choice,
-		Role: clone(c.Role), Run: s.Run.ID, Shape: st.Shape,
+		Role: cmp.Or(clone(c.Role), "assistant"), Run: s.Run.ID, Shape: st.Shape,
 		Nested: c.Repeated && c.Namespace != "", // the namespace of a repetition has no node
 		Varies: c.IDVaries, Resumed: resumed,
 	}
 	if parts := s.Memory.rejoin(c); resumed {
 		m.Parts = parts
-	}
-	if m.Role == "" {
-		m.Role = "assistant"
 	}
 	s.Messages, s.Turn = append(s.Messages, m), UnderWay
 	s.Run.Failed, s.Run.Detail = false, ""
@@ -188,8 +186,6 @@ func (st *Step) finishedBy(c *chunks.Chunk) *Message {
 	return st.onlyBuilding(c, func(*Message) bool { return true })
 }
 
-// usage applies the token counts, which come after the finish reason or before
-// it.
 func (st *Step) usage(c *chunks.Chunk) {
 	unknown := c.Message == "" || !st.State.Memory.hasMessage(c.Message)
 	match := func(m *Message) bool {
@@ -298,7 +294,6 @@ func (st *Step) endMessage(m *Message, superseded bool) {
 	e.Role, e.FinishReason, e.Usage, e.Superseded = m.Role, m.Reason, m.Usage, superseded
 }
 
-// rename changes the id of open messages.
 func (st *Step) rename(c *chunks.Chunk) {
 	mem := &st.State.Memory
 	if mem.muted(c.Namespace, c.ID, st.State.Time) {

@@ -12,27 +12,20 @@ import (
 // number returns how many whole calls with the id of c come before c in the same
 // message of the current stream event.
 func (st *Step) number(c *chunks.Chunk) int {
-	if st.numbers == nil {
-		st.numbers = numbersOf(st.frame)
+	if st.numbers != nil {
+		return st.numbers[c]
+	}
+	type key struct{ namespace, message, id string }
+	seen := map[key]int{}
+	st.numbers = map[*chunks.Chunk]int{}
+	for i := range st.frame {
+		if o := &st.frame[i]; o.Kind == chunks.Fragment && o.Whole && o.ID != "" {
+			k := key{o.Namespace, o.Message, o.ID}
+			st.numbers[o] = seen[k]
+			seen[k]++
+		}
 	}
 	return st.numbers[c]
-}
-
-func numbersOf(frame []chunks.Chunk) map[*chunks.Chunk]int {
-	type key struct{ namespace, message, id string }
-	numbers, seen := map[*chunks.Chunk]int{}, map[key]int{}
-	for i := range frame {
-		c := &frame[i]
-		if c.Kind != chunks.Fragment || !c.Whole || c.ID == "" {
-			continue
-		}
-		k := key{c.Namespace, c.Message, c.ID}
-		if n := seen[k]; n > 0 {
-			numbers[c] = n
-		}
-		seen[k]++
-	}
-	return numbers
 }
 
 // repeatedIn returns the position of the call of an open message that a whole call of
@@ -40,7 +33,7 @@ func numbersOf(frame []chunks.Chunk) map[*chunks.Chunk]int {
 // and its index where that call has another index.
 func (st *Step) repeatedIn(m *Message, c *chunks.Chunk, args uint64) int {
 	pos := m.numbered(c.ID, st.number(c))
-	if pos >= 0 && onIndex(&m.Calls[pos], c.Index) {
+	if pos >= 0 && (m.Calls[pos].Index == c.Index || m.Calls[pos].Index == "" || c.Index == "") { // either may be unknown
 		return pos
 	}
 	for i := range m.Calls {
@@ -48,7 +41,7 @@ func (st *Step) repeatedIn(m *Message, c *chunks.Chunk, args uint64) int {
 			return i
 		}
 	}
-	if pos >= 0 && completed(&m.Calls[pos]) && !sameCall(c, args, m.Calls[pos].State.Args, m.Calls[pos].Name) {
+	if pos >= 0 && m.Calls[pos].State.Status != events.BuildingArgs && !sameCall(c, args, m.Calls[pos].State.Args, m.Calls[pos].Name) {
 		return -1
 	}
 	return pos
@@ -82,11 +75,3 @@ func (m *Message) numbered(id string, n int) int {
 	}
 	return -1
 }
-
-// onIndex reports whether a call may have an index: either index may be unknown.
-func onIndex(c *Call, index string) bool {
-	return c.Index == index || c.Index == "" || index == ""
-}
-
-// completed reports whether the args of a call are complete, or it is closed.
-func completed(c *Call) bool { return c.State.Status != events.BuildingArgs }

@@ -173,7 +173,6 @@ func (o *OpenMessage) restored(shapes map[string]string, other string) *Message 
 	return m
 }
 
-// restored returns the call in the form that the state machine closes.
 func (o *OpenCall) restored() Call {
 	e := &o.Start
 	c := Call{

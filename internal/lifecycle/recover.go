@@ -27,7 +27,7 @@ func (s *State) Recover(dst []events.Event, rules *Rules, r Recovery) []events.E
 	}
 	s.Messages = nil
 	if s.Run != nil {
-		st.endRun(events.Error, &events.Reason{Code: events.ByLost, Text: runText(events.ByLost)})
+		st.endRun(events.Error, runReason(events.ByLost, ""))
 	}
 	s.First, s.IDs = 0, 0 // the lost inputs may have used the next ids
 	return st.Done()
@@ -35,10 +35,8 @@ func (s *State) Recover(dst []events.Event, rules *Rules, r Recovery) []events.E
 
 func (s *State) replaceOpen(open *OpenItems, shape string) {
 	shapes := map[string]string{} // by call
-	for _, m := range s.Messages {
-		for i := range m.Calls {
-			shapes[m.Calls[i].State.Call] = m.Shape
-		}
+	for m, c := range s.calls() {
+		shapes[c.State.Call] = m.Shape
 	}
 	s.Messages = nil
 	for i := range open.Messages {

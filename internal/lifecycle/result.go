@@ -182,7 +182,6 @@ func (st *Step) oldest(namespace string, match func(m *Message, c *Call) bool) (
 	return found, call
 }
 
-// closed returns the closed call that a result belongs to, or nil.
 func (st *Step) closed(r Result, call string) *Closed {
 	if call != "" {
 		return st.State.Memory.newest(func(c *Closed) bool { return c.Call == call })

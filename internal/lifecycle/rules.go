@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -207,29 +208,16 @@ func (r *Rules) limits() chunks.Limits {
 }
 
 func (r *Rules) tool(name string) ToolRule {
-	t := ToolRule{ArgsTimeout: r.ArgsTimeout, ResultTimeout: r.ResultTimeout}
-	if len(r.Tools) > 0 { // tool is called for every fragment
-		r.apply(&t, name)
-	}
-	return t
-}
-
-// apply sets in t the fields of the first rule that matches a tool.
-func (r *Rules) apply(t *ToolRule, name string) {
 	for i := range r.Tools {
-		own := &r.Tools[i]
-		if !own.matches(name) {
-			continue
+		if own := &r.Tools[i]; own.matches(name) {
+			return ToolRule{
+				ArgsTimeout:   cmp.Or(own.ArgsTimeout, r.ArgsTimeout),
+				ResultTimeout: cmp.Or(own.ResultTimeout, r.ResultTimeout),
+				Template:      own.Template,
+			}
 		}
-		if own.ArgsTimeout > 0 {
-			t.ArgsTimeout = own.ArgsTimeout
-		}
-		if own.ResultTimeout > 0 {
-			t.ResultTimeout = own.ResultTimeout
-		}
-		t.Template = own.Template
-		return
 	}
+	return ToolRule{ArgsTimeout: r.ArgsTimeout, ResultTimeout: r.ResultTimeout}
 }
 
 // matches reports whether the rule applies to a tool. Names of tools are not
@@ -241,12 +229,6 @@ func (t *ToolRule) matches(name string) bool {
 }
 
 func (r *Rules) sentence(text events.Text, name, id string) string {
-	template := r.tool(name).Template
-	if template == "" {
-		template = r.Templates[text]
-	}
-	if template == "" {
-		template = events.Sentence(text, r.Lang)
-	}
+	template := cmp.Or(r.tool(name).Template, r.Templates[text], events.Sentence(text, r.Lang))
 	return events.Fill(template, name, id)
 }

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"slices"
 
 	"streamer/internal/chunks"
@@ -76,17 +77,14 @@ func (st *Step) End(status events.Status, detail string) {
 		if status == events.Cancelled {
 			code = events.ByRunCancelled
 		}
-		reason = &events.Reason{Code: code, Text: runText(code), Detail: st.brief(detail)}
+		reason = runReason(code, st.brief(detail))
 		st.closeCalls(func(m *Message) bool { return m.Run == run }, false, code, reason.Detail)
-	}
-	if status == "" {
-		status = events.Completed
 	}
 	if s.Run == nil {
 		st.dropFinished()
 		return
 	}
-	st.endRun(status, reason)
+	st.endRun(cmp.Or(status, events.Completed), reason)
 }
 
 // EndAgent ends the open messages of a namespace, and of those below it. An agent that
@@ -125,11 +123,9 @@ func (st *Step) endRun(status events.Status, reason *events.Reason) {
 	}
 	e := st.emit(events.RunFinished)
 	e.Status, e.Reason = status, reason
-	for _, m := range s.Messages {
-		for i := range m.Calls {
-			if c := &m.Calls[i].State; !c.Status.Terminal() {
-				e.Pending = append(e.Pending, c.Call)
-			}
+	for _, c := range s.calls() {
+		if !c.State.Status.Terminal() {
+			e.Pending = append(e.Pending, c.State.Call)
 		}
 	}
 	s.Run = nil
@@ -149,7 +145,7 @@ func (st *Step) noteFailed(m *Message, text string) {
 // open.
 func (st *Step) endFailed() {
 	if st.State.failed() {
-		st.endRun(events.Error, &events.Reason{Code: events.ByRunError, Text: runText(events.ByRunError), Detail: st.State.Run.Detail})
+		st.endRun(events.Error, runReason(events.ByRunError, st.State.Run.Detail))
 	}
 }
 
@@ -159,18 +155,14 @@ func (s *State) failed() bool {
 	return s.Run != nil && s.Run.Failed && !s.Run.Explicit && len(s.Messages) == 0
 }
 
-func runText(code events.Code) string {
-	switch code {
-	case events.ByRunError:
-		return "The run failed."
-	case events.ByRunCancelled:
-		return "The run was cancelled."
-	case events.ByInterrupt:
-		return "The run was interrupted."
-	case events.ByLost:
-		return "Inputs of the run were lost."
-	}
-	return "Nothing more was heard of the run."
+func runReason(code events.Code, detail string) *events.Reason {
+	return &events.Reason{Code: code, Detail: detail, Text: map[events.Code]string{
+		events.ByRunError:     "The run failed.",
+		events.ByRunCancelled: "The run was cancelled.",
+		events.ByInterrupt:    "The run was interrupted.",
+		events.ByLost:         "Inputs of the run were lost.",
+		events.ByRunIdle:      "Nothing more was heard of the run.",
+	}[code]}
 }
 
 func (st *Step) dropFinished() {
@@ -212,7 +204,6 @@ func (st *Step) answer(c *chunks.Chunk) {
 	}
 }
 
-// hasClientCall reports whether the message made a call that the client executes.
 func (m *Message) hasClientCall() bool { return m.any(func(c *Call) bool { return !c.Provider }) }
 
 // beside reports whether a is another choice of the message m.

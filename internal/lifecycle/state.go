@@ -16,6 +16,8 @@
 package lifecycle
 
 import (
+	"iter"
+
 	"streamer/internal/chunks"
 	"streamer/internal/events"
 )
@@ -184,12 +186,22 @@ type Result struct {
 
 // Resume restores what the stored form does not hold. It must be called after loading.
 func (s *State) Resume() {
-	for _, m := range s.Messages {
-		for i := range m.Calls {
-			m.Calls[i].Resume()
-		}
+	for _, c := range s.calls() {
+		c.Resume()
 	}
 	s.Memory.resume()
+}
+
+func (s *State) calls() iter.Seq2[*Message, *Call] {
+	return func(yield func(*Message, *Call) bool) {
+		for _, m := range s.Messages {
+			for i := range m.Calls {
+				if !yield(m, &m.Calls[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Open returns the number of open calls.
@@ -214,7 +226,6 @@ func (m *Message) open() int {
 	return n
 }
 
-// any reports whether a call of the message matches.
 func (m *Message) any(match func(*Call) bool) bool {
 	for i := range m.Calls {
 		if match(&m.Calls[i]) {

@@ -208,7 +208,6 @@ func (st *Step) EndEvent() {
 	st.rooted = nil
 }
 
-// emit appends an event of the open run.
 func (st *Step) emit(t events.Type) *events.Event {
 	if run := st.State.Run; run != nil {
 		return st.append(t, run.ID)

@@ -123,14 +123,12 @@ func (st *Step) RunIdle() {
 	if s.Run == nil || s.Time < s.Last+events.Time(st.Rules.RunIdle) {
 		return
 	}
-	for _, m := range s.Messages {
-		for i := range m.Calls {
-			if c := &m.Calls[i].State; !c.Status.Terminal() && !c.waits() {
-				return
-			}
+	for _, c := range s.calls() {
+		if !c.State.Status.Terminal() && !c.State.waits() {
+			return
 		}
 	}
-	st.endRun(events.Error, &events.Reason{Code: events.ByRunIdle, Text: runText(events.ByRunIdle)})
+	st.endRun(events.Error, runReason(events.ByRunIdle, ""))
 }
 
 // wait returns the silence that ends the message after its finish reason.

@@ -2,6 +2,7 @@ package repair
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -32,9 +33,7 @@ func ParseOptions(text []byte, override patch.Options) (patch.Options, error) {
 			{&o.Lang, &override.Lang},
 			{&o.Output, &override.Output},
 		} {
-			if *f.from != "" {
-				*f.to = *f.from
-			}
+			*f.to = cmp.Or(*f.from, *f.to)
 		}
 		err = o.Check()
 	}

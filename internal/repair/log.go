@@ -104,7 +104,6 @@ func result(ctx context.Context, log Log, token string, seq uint64, free int) (j
 	return patch.ResultOf(&e), nil
 }
 
-// instead returns the text for a result that cannot be inserted.
 func instead(ref *events.Ref, why string) json.RawMessage {
 	return events.Quote(fmt.Sprintf("[The result has %d bytes and is %s. It begins:]\n%s", ref.Size, why, ref.Preview))
 }

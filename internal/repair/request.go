@@ -72,7 +72,6 @@ func isFrontends(in map[string]json.RawMessage) bool {
 	return has("threadId") && has("runId") || has("id") && has("trigger") || has("contents") && !has("messages")
 }
 
-// known returns the names of the formats as a list.
 func known() string {
 	var names []string
 	for _, s := range patch.Repairable() {

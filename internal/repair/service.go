@@ -10,6 +10,7 @@
 package repair
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +83,7 @@ func (s *Service) Enter(ctx context.Context, bytes int) (leave func(), err error
 	s.once.Do(func() {
 		s.limit = semaphore.NewWeighted(int64(max(s.MaxAtOnce, s.Bound(), leastShare)))
 	})
-	wait, cancel := context.WithTimeout(ctx, orDefault(s.Wait, 5*time.Second))
+	wait, cancel := context.WithTimeout(ctx, cmp.Or(s.Wait, 5*time.Second))
 	defer cancel()
 	share := int64(max(bytes, leastShare))
 	switch err := s.limit.Acquire(wait, share); {
@@ -166,7 +167,7 @@ func (s *Service) Repair(ctx context.Context, r Request) (patch.Repaired, error)
 	if s.Log == nil {
 		return patch.Repaired{}, refuse(statusBad, "session: there is no event log here")
 	}
-	ctx, cancel := context.WithTimeout(ctx, orDefault(s.LogTime, 10*time.Second))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.LogTime, 10*time.Second))
 	defer cancel()
 	known, err := read(ctx, s.Log, token)
 	if err != nil {
@@ -197,18 +198,10 @@ func repair(r *Request, o patch.Options) (patch.Repaired, error) {
 // maxText bounds the text of a refusal, which may quote the request, in bytes.
 const maxText = 1 << 10
 
-// text returns the text of an error of package patch.
 func text(err error) string {
 	s := strings.TrimPrefix(err.Error(), "patch: ")
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + "…"
 	}
 	return s
-}
-
-func orDefault(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
 }
