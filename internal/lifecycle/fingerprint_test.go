@@ -24,11 +24,13 @@ func TestFingerprint(t *testing.T) {
 	}
 	seen := map[uint64]string{0: "no args"}
 	for _, s := range []string{`{}`, `[]`, `{"a":1}`, `{"a":"1"}`, `{"a":11}`, `{"a":[1,1]}`, `{"a":"b","c":1}`, `{"a":"b\",\"c","d":1}`, `"a"`, `1`, `-1`} {
-		f := fingerprint([]byte(s))
-		if old, ok := seen[f]; ok {
-			t.Errorf("%s has the fingerprint of %s", s, old)
-		}
-		seen[f] = s
+		t.Run(s, func(t *testing.T) {
+			f := fingerprint([]byte(s))
+			if old, ok := seen[f]; ok {
+				t.Errorf("%s has the fingerprint of %s", s, old)
+			}
+			seen[f] = s
+		})
 	}
 	if got := fingerprint(nil); got != 0 {
 		t.Errorf("of no args: %x, want 0", got)
@@ -64,14 +66,16 @@ func FuzzFingerprint(f *testing.F) {
 // must stay the same.
 func TestHash(t *testing.T) {
 	for _, s := range []string{"", "a", "\x00\xff", "a longer text with {}"} {
-		want := fnv.New64a()
-		want.Write([]byte(s))
-		want.Write(binary.LittleEndian.AppendUint64([]byte{'0'}, uint64(len(s))))
-		got := newHash()
-		got.write([]byte(s))
-		got.number('0', uint64(len(s)))
-		if uint64(got) != want.Sum64() {
-			t.Errorf("%q: %x, want %x", s, uint64(got), want.Sum64())
-		}
+		t.Run(s, func(t *testing.T) {
+			want := fnv.New64a()
+			want.Write([]byte(s))
+			want.Write(binary.LittleEndian.AppendUint64([]byte{'0'}, uint64(len(s))))
+			got := newHash()
+			got.write([]byte(s))
+			got.number('0', uint64(len(s)))
+			if uint64(got) != want.Sum64() {
+				t.Errorf("%q: %x, want %x", s, uint64(got), want.Sum64())
+			}
+		})
 	}
 }
