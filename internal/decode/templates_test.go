@@ -293,12 +293,14 @@ func TestTemplatesDecoys(t *testing.T) {
 			`{"candidates":[{"content":{"parts":[{"text":"a"}]}}],"responseId":"b"}`,
 		},
 	} {
-		b := newReaders()
-		for _, input := range slices.Concat(inputs[:1], inputs, inputs) {
-			if differ, _ := b.read(input, ""); differ != "" {
-				t.Errorf("%s: %s", name, differ)
+		t.Run(name, func(t *testing.T) {
+			b := newReaders()
+			for _, input := range slices.Concat(inputs[:1], inputs, inputs) {
+				if differ, _ := b.read(input, ""); differ != "" {
+					t.Errorf("%s: %s", name, differ)
+				}
 			}
-		}
+		})
 	}
 }
 

@@ -51,10 +51,12 @@ func TestClone(t *testing.T) {
 		d    *Decoder
 		want string
 	}{{d, "ab"}, {clone, "ac"}} {
-		got, _ := decode(c.d, `{"contentBlockStop":{"contentBlockIndex":1}}`)
-		if len(got) != 1 || got[0].Text != c.want {
-			t.Errorf("got %+v, want the text %s", got, c.want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			got, _ := decode(c.d, `{"contentBlockStop":{"contentBlockIndex":1}}`)
+			if len(got) != 1 || got[0].Text != c.want {
+				t.Errorf("got %+v, want the text %s", got, c.want)
+			}
+		})
 	}
 }
 
