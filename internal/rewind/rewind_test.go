@@ -136,9 +136,11 @@ func TestEvidence(t *testing.T) {
 		{Evidence{N: 5, Token: "a", Until: at.Add(-1)}, in, true, false},
 		{event, in, true, true},
 	} {
-		if got := c.e.Is(&c.in); got != c.same || c.e.conclusive() != c.conclusive {
-			t.Errorf("%+v: is the input %v, conclusive %v, want %v, %v", c.e, got, c.e.conclusive(), c.same, c.conclusive)
-		}
+		t.Run(fmt.Sprint(c.e), func(t *testing.T) {
+			if got := c.e.Is(&c.in); got != c.same || c.e.conclusive() != c.conclusive {
+				t.Errorf("%+v: is the input %v, conclusive %v, want %v, %v", c.e, got, c.e.conclusive(), c.same, c.conclusive)
+			}
+		})
 	}
 }
 
@@ -172,9 +174,11 @@ func TestVerify(t *testing.T) {
 		{Evidence{N: 2, At: gone[0].At}, false},
 		{Evidence{N: 3, At: gone[0].At}, false},
 	} {
-		if err := Verify(t.Context(), l, c.read); (err == nil) != c.same || err != nil && !errors.Is(err, ErrOther) {
-			t.Errorf("%+v: got %v, want the same: %v", c.read, err, c.same)
-		}
+		t.Run(fmt.Sprintf("input %d, the same %v", c.read.N, c.same), func(t *testing.T) {
+			if err := Verify(t.Context(), l, c.read); (err == nil) != c.same || err != nil && !errors.Is(err, ErrOther) {
+				t.Errorf("%+v: got %v, want the same: %v", c.read, err, c.same)
+			}
+		})
 	}
 	if err := l.DeleteInput(t.Context(), 1); err != nil {
 		t.Fatal(err)
