@@ -19,6 +19,7 @@ import (
 
 	"streamer/internal/events"
 	"streamer/internal/inputs"
+	"streamer/test/testkit"
 
 	"github.com/rs/zerolog"
 )
@@ -105,15 +106,17 @@ func TestResume(t *testing.T) {
 		{"?last_event_id=5", "", "stream.live"},
 		{"?last_event_id=0", "", "1 tool_call_args_delta"},
 	} {
-		headers := []string{}
-		if c.header != "" {
-			headers = append(headers, c.header)
-		}
-		f := openStream(t, url+c.query, headers...)
-		f.want("stream.open")
-		if got := f.next(); got != c.first {
-			t.Errorf("%q %q: got %q, want %q", c.query, c.header, got, c.first)
-		}
+		t.Run(c.query+" "+c.header, func(t *testing.T) {
+			headers := []string{}
+			if c.header != "" {
+				headers = append(headers, c.header)
+			}
+			f := openStream(t, url+c.query, headers...)
+			f.want("stream.open")
+			if got := f.next(); got != c.first {
+				t.Errorf("%q %q: got %q, want %q", c.query, c.header, got, c.first)
+			}
+		})
 	}
 }
 
@@ -173,15 +176,17 @@ func TestRefusedStreams(t *testing.T) {
 		{"%ff/events", 400, "not UTF-8"},
 		{"s/event", 404, "not found: /v1/sessions/s/event"},
 	} {
-		resp, body := do(t, "GET", base+c.path, "")
-		var answer struct{ Error string }
-		err := json.Unmarshal([]byte(body), &answer)
-		if resp.StatusCode != c.status || err != nil || !strings.Contains(answer.Error, c.text) {
-			t.Errorf("%s: got %d %s, want %d with %q", c.path, resp.StatusCode, body, c.status, c.text)
-		}
-		if first := resp.Header.Get("Streamer-First-Seq"); (first == "6") != (c.status == 410) {
-			t.Errorf("%s: Streamer-First-Seq: got %q", c.path, first)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.path+" "+c.text), func(t *testing.T) {
+			resp, body := do(t, "GET", base+c.path, "")
+			var answer struct{ Error string }
+			err := json.Unmarshal([]byte(body), &answer)
+			if resp.StatusCode != c.status || err != nil || !strings.Contains(answer.Error, c.text) {
+				t.Errorf("%s: got %d %s, want %d with %q", c.path, resp.StatusCode, body, c.status, c.text)
+			}
+			if first := resp.Header.Get("Streamer-First-Seq"); (first == "6") != (c.status == 410) {
+				t.Errorf("%s: Streamer-First-Seq: got %q", c.path, first)
+			}
+		})
 	}
 	// The oldest valid cursor, and no cursor, are accepted.
 	openStream(t, base+"s/events?last_event_id=5").want("stream.open", "6 tool_call_args_delta")
@@ -344,9 +349,7 @@ func TestDisconnectIsNoStop(t *testing.T) {
 			t.Fatalf("%s %s: got %d, %d streams are open", c[0], c[1], resp.StatusCode, open(g))
 		}
 		resp.Body.Close()
-		for open(g) > 0 {
-			time.Sleep(time.Millisecond)
-		}
+		testkit.UntilTrue(t, "the stream ends", func() bool { return open(g) == 0 })
 	}
 	if n := len(store.stored()); n > 0 {
 		t.Errorf("%d inputs are stored, want none", n)

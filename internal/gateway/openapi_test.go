@@ -313,16 +313,18 @@ func TestContractFails(t *testing.T) {
 		"unknown header": func(e *exchange) { e.Header().Set("Streamer-New", "1") },
 		"query":          func(e *exchange) { e.request.URL.RawQuery = "limit=0" },
 	} {
-		g := build(t, Options{}, newMemory())
-		w := httptest.NewRecorder()
-		e := &exchange{ResponseWriter: w, request: httptest.NewRequest("GET", "/v1/sessions?limit=1", http.NoBody)}
-		e.request.Host = "localhost"
-		g.ServeHTTP(e, e.request)
-		change(e)
-		silent := &recordingTB{TB: t}
-		if contractOf(t).check(silent, g, e); !silent.failed {
-			t.Errorf("%s: the validation reports no fault", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			g := build(t, Options{}, newMemory())
+			w := httptest.NewRecorder()
+			e := &exchange{ResponseWriter: w, request: httptest.NewRequest("GET", "/v1/sessions?limit=1", http.NoBody)}
+			e.request.Host = "localhost"
+			g.ServeHTTP(e, e.request)
+			change(e)
+			silent := &recordingTB{TB: t}
+			if contractOf(t).check(silent, g, e); !silent.failed {
+				t.Errorf("%s: the validation reports no fault", name)
+			}
+		})
 	}
 }
 
