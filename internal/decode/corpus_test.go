@@ -6,16 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"streamer/test/testkit"
 )
 
 // shared returns the folder of recorded streams, or skips the test.
 func shared(t *testing.T, path ...string) string {
 	t.Helper()
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
-	dir := filepath.Join(append([]string{root}, path...)...)
+	dir := testkit.Shared(path...)
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("no recorded streams at %s; set STREAMER_SHARED", dir)
 	}

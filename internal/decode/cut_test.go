@@ -29,7 +29,7 @@ func TestCutsOfLinesDoNotMatter(t *testing.T) {
 	t.Parallel()
 	for file, lines := range jsonStreams(t) {
 		for name, frame := range map[string]string{"JSON Lines": "%s\n", "SSE": "data: %s\n\n"} {
-			t.Run(name, func(t *testing.T) {
+			t.Run(filepath.Base(file)+" as "+name, func(t *testing.T) {
 				if name == "SSE" && lines[0][0] != '{' {
 					return // it is SSE
 				}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"streamer/test/testkit"
 )
 
 // slotTexts returns the values in the slot of the text: valid ones, and some
@@ -341,7 +343,7 @@ func TestTemplatesPieces(t *testing.T) {
 // order, so that deltas meet states in which they begin, or belong to, another
 // message, block or call.
 func TestTemplatesInterleaved(t *testing.T) {
-	const inputs = 800 / stride
+	inputs := 800 / stride
 	for _, format := range formats {
 		random, b := rand.New(rand.NewPCG(1, 2)), newReaders()
 		var events []string
@@ -391,13 +393,9 @@ func TestTemplatesCost(t *testing.T) {
 // TestTemplatesCorpus reads every stream twice, with one Reader for all of them.
 func TestTemplatesCorpus(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "*", "*.jsonl"))
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
-	recorded, _ := filepath.Glob(filepath.Join(root, "formats", "corpus", "*", "*.jsonl"))
+	recorded, _ := filepath.Glob(testkit.Shared("formats", "corpus", "*", "*.jsonl"))
 	if len(recorded) == 0 {
-		t.Logf("no recorded streams at %s: set STREAMER_SHARED", root)
+		t.Logf("no recorded streams at %s: set STREAMER_SHARED", testkit.Shared())
 	}
 	if files = append(files, recorded...); len(files) == 0 {
 		t.Fatal("no streams")

@@ -28,10 +28,10 @@ func TestFirstKey(t *testing.T) {
 // TestStringEnd checks the ends of strings of all lengths with an escape, a quote or
 // another special byte at each place.
 func TestStringEnd(t *testing.T) {
-	for n := range 80 {
-		for at := range n + 1 {
-			for _, special := range []string{"", `\"`, `\\`, `\\\"`, "\xa2", "\xdc", "#", "!", "\x7f", "]"} {
-				t.Run(special, func(t *testing.T) {
+	for _, special := range []string{"", `\"`, `\\`, `\\\"`, "\xa2", "\xdc", "#", "!", "\x7f", "]"} {
+		t.Run(fmt.Sprintf("%q", special), func(t *testing.T) {
+			for n := range 80 {
+				for at := range n + 1 {
 					inside := strings.Repeat("a", at) + special + strings.Repeat("b", n-at)
 					for _, tail := range []string{``, `,"next":"more text than eight bytes"}`} {
 						end, plain := stringEnd(`x"`+inside+`"`+tail, 1)
@@ -42,8 +42,8 @@ func TestStringEnd(t *testing.T) {
 					if end, plain := stringEnd(`"`+inside, 0); end != len(inside)+1 || plain {
 						t.Fatalf("%q without its end: end %d, plain %t", inside, end, plain)
 					}
-				})
+				}
 			}
-		}
+		})
 	}
 }

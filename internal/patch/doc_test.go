@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"streamer/internal/patch"
+	"streamer/test/testkit"
 )
 
 // The pages about repair.
@@ -52,7 +53,7 @@ func TestDocumentedExamples(t *testing.T) {
 				shown++
 				want := example.FindStringSubmatch(block)[1]
 				got := runScript(t, want)
-				if !*update && got != want {
+				if !*testkit.Update && got != want {
 					t.Errorf("%s\n got %s\nwant %s", page, got, want)
 				}
 				return "```repair\n" + got + "```"
@@ -60,7 +61,7 @@ func TestDocumentedExamples(t *testing.T) {
 			if shown < least {
 				t.Errorf("%d examples in %s, want at least %d", shown, page, least)
 			}
-			if *update {
+			if *testkit.Update {
 				if err := os.WriteFile(docs+page, []byte(now), 0o644); err != nil {
 					t.Fatal(err)
 				}

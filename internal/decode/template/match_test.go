@@ -1,6 +1,7 @@
 package template
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -15,10 +16,10 @@ func TestInsideEnd(t *testing.T) {
 	specials := []string{
 		"", `\n`, `\"`, `\\`, `\u00e9`, `\ud83d`, `\u12`, `\x`, `\`, "\x00", "\x1f", " ", "é", "你", "\xff", "\xed\xa0\x80", "\x7f", "\xc3",
 	}
-	for n := range 20 {
-		for at := range n + 1 {
-			for _, special := range specials {
-				t.Run(special, func(t *testing.T) {
+	for _, special := range specials {
+		t.Run(fmt.Sprintf("%q", special), func(t *testing.T) {
+			for n := range 20 {
+				for at := range n + 1 {
 					inside := strings.Repeat("a", at) + special + strings.Repeat("b", n-at)
 					for _, tail := range []string{``, `,"next":"more text"}`} {
 						s := `"` + inside + `"` + tail
@@ -30,9 +31,9 @@ func TestInsideEnd(t *testing.T) {
 							t.Errorf("jsonscan.InsideEnd(%q, 1) = %d, want %d", s, got, want)
 						}
 					}
-				})
+				}
 			}
-		}
+		})
 	}
 }
 
