@@ -5,12 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -23,8 +21,6 @@ import (
 
 	"github.com/rs/zerolog"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestStreamBytes checks the bytes of a whole response, from the headers to the
 // last frame of a server that stops, with heartbeats after 15 s without data.
@@ -48,25 +44,8 @@ func TestStreamBytes(t *testing.T) {
 		}
 		<-read
 		text := regexp.MustCompile(`retry: [2-4]\d\d\d\n`).ReplaceAllString(got.String(), "retry: JITTER\n")
-		golden(t, "testdata/stream.http", strings.ReplaceAll(text, "\r\n", "\n"))
+		testkit.Golden(t, "testdata/stream.http", strings.ReplaceAll(text, "\r\n", "\n"))
 	})
-}
-
-// golden compares text with a golden file.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s:\ngot:\n%s\nwant:\n%s", path, got, want)
-	}
 }
 
 // TestHistoryThenLive checks that a stream has the stored events first, and then
