@@ -23,14 +23,14 @@ var mayBeAbsent = regexp.MustCompile(`no recorded streams|no conformance data|op
 // mustRun are tests that must exist and pass: in test/e2e the page in a browser
 // and the crash tests with their control, in examples the modules of the page in
 // node, the clients and the agents, in test/clients the client libraries, the
-// campaigns, and in internal the allowed imports and the language.
+// campaigns, the description of the HTTP API, and in internal the allowed imports and the language.
 var mustRun = []string{
 	"TestBrowser", "TestPage", "TestCrashEmbedded", "TestCrashShared", "TestCrashTwoWorkers", "TestCrashControl",
 	"TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph",
 	"TestAgentGo", "TestAgents", "TestLangGraphAgent", "TestSubscriber", "TestCookbook", "TestCookbookSource", "TestCookbookRoute", "TestNoEventsArrive",
 	"TestClients", "TestEventSource",
 	"TestChaos", "TestControl", "TestFullDisk", "TestDamage", "TestMatrix", "TestSoak", "TestModel", "TestQuirks", "TestCuts",
-	"TestArrows", "TestLanguage",
+	"TestOpenAPIDocument", "TestArrows", "TestLanguage",
 }
 
 // sequential matches the packages that start no goroutine: the core, which imports no
@@ -86,7 +86,7 @@ type report struct {
 
 // run runs `go test` with further arguments and collects its results.
 func (r *report) run(args ...string) error {
-	cmd := exec.Command("go", append([]string{"test", "-json", "-count=1"}, args...)...)
+	cmd := exec.Command("go", append([]string{"test", "-json", "-count=1", "-tags=campaigns"}, args...)...)
 	cmd.Stderr = os.Stderr
 	// A program with the race detector sleeps for a second when it exits, and the tests
 	// start hundreds of them.

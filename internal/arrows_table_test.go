@@ -274,17 +274,21 @@ func TestTableMeaning(t *testing.T) {
 		{"test/e2e", "internal/broker/brokertest", true},
 		{"internal/none", "internal/events", false},
 	} {
-		if got := tab.allows(c.dir, c.target); got != c.want {
-			t.Errorf("%s may import %s: got %t, want %t", c.dir, c.target, got, c.want)
-		}
+		t.Run(c.dir+" "+c.target, func(t *testing.T) {
+			if got := tab.allows(c.dir, c.target); got != c.want {
+				t.Errorf("%s may import %s: got %t, want %t", c.dir, c.target, got, c.want)
+			}
+		})
 	}
 	for dir, want := range map[string]bool{
 		"internal/events": true, "internal/decode/openai": true, "internal/encode": true, "internal/near": true,
 		"internal/broker": false, "deploy/nats": false, "test/e2e": false, "internal/none": false,
 	} {
-		if got := tab.core(dir); got != want {
-			t.Errorf("%s is in the core: got %t, want %t", dir, got, want)
-		}
+		t.Run(dir, func(t *testing.T) {
+			if got := tab.core(dir); got != want {
+				t.Errorf("%s is in the core: got %t, want %t", dir, got, want)
+			}
+		})
 	}
 	if got := tab.unordered(); len(got) > 0 {
 		t.Errorf("got %q, want no problem", got)

@@ -91,18 +91,20 @@ func TestArrowsReport(t *testing.T) {
 		{shell, `import "streamer/internal/session"`, `imports "streamer/internal/session", which internal/imports.txt does not allow`},
 		{shell, `import "example.org/unknown"`, `imports "example.org/unknown", which internal/imports.txt does not allow`},
 	} {
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, "x.go", "package x; "+c.src, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatalf("%s: %v", c.src, err)
-		}
-		got := offences(tab, c.in, fset, file)
-		switch {
-		case c.want == "" && len(got) > 0:
-			t.Errorf("%s: got %q, want no offence", c.src, got)
-		case c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)):
-			t.Errorf("%s: got %q, want one with %q", c.src, got, c.want)
-		}
+		t.Run(c.src, func(t *testing.T) {
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, "x.go", "package x; "+c.src, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatalf("%s: %v", c.src, err)
+			}
+			got := offences(tab, c.in, fset, file)
+			switch {
+			case c.want == "" && len(got) > 0:
+				t.Errorf("%s: got %q, want no offence", c.src, got)
+			case c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)):
+				t.Errorf("%s: got %q, want one with %q", c.src, got, c.want)
+			}
+		})
 	}
 }
 

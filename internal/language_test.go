@@ -100,15 +100,17 @@ func TestLanguageReport(t *testing.T) {
 		{"var e = \"nobody reads it\"", `"nobody"`},
 		{"var e = \"a session was mended\"", `"mended"`},
 	} {
-		got, err := goSource("x.go", "package x\n\n"+c.src)
-		switch {
-		case err != nil:
-			t.Errorf("%s: %v", c.src, err)
-		case c.want == "" && len(got) > 0:
-			t.Errorf("%s: got %q, want no problem", c.src, got)
-		case c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)):
-			t.Errorf("%s: got %q, want one with %s", c.src, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.src), func(t *testing.T) {
+			got, err := goSource("x.go", "package x\n\n"+c.src)
+			switch {
+			case err != nil:
+				t.Errorf("%s: %v", c.src, err)
+			case c.want == "" && len(got) > 0:
+				t.Errorf("%s: got %q, want no problem", c.src, got)
+			case c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)):
+				t.Errorf("%s: got %q, want one with %s", c.src, got, c.want)
+			}
+		})
 	}
 }
 

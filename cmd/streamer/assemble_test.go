@@ -46,13 +46,15 @@ func TestAssemble(t *testing.T) {
 		{"a recorded session", recorded(0, "delta", lineBegin) + recorded(40, "delta", lineEnd) + recorded(90, "result", `{"tool_call_id":"call_a","content":"found"}`), 0, []string{whole, `"status":"completed"`}, nil},
 		{"an unknown format", `{"hello":"world"}`, exitInput, nil, []string{"line 1, offset 0: unknown_format: "}},
 	} {
-		var out, wrong bytes.Buffer
-		status := run(context.Background(), stdio{strings.NewReader(c.in), &out, &wrong}, []string{"assemble"})
-		if status != c.status {
-			t.Errorf("%s: status %d, want %d", c.name, status, c.status)
-		}
-		holds(t, c.name+": output", out.String(), c.out)
-		holds(t, c.name+": standard error", wrong.String(), c.wrong)
+		t.Run(c.name, func(t *testing.T) {
+			var out, wrong bytes.Buffer
+			status := run(context.Background(), stdio{strings.NewReader(c.in), &out, &wrong}, []string{"assemble"})
+			if status != c.status {
+				t.Errorf("%s: status %d, want %d", c.name, status, c.status)
+			}
+			holds(t, c.name+": output", out.String(), c.out)
+			holds(t, c.name+": standard error", wrong.String(), c.wrong)
+		})
 	}
 }
 
@@ -87,12 +89,14 @@ func TestAssembleFiles(t *testing.T) {
 		{"two files", []string{file, file}, exitUsage, []string{"unexpected argument " + file}},
 		{"an unknown format", []string{"--format", "morse", file}, exitUsage, []string{"morse"}},
 	} {
-		var out, wrong bytes.Buffer
-		status := run(context.Background(), stdio{strings.NewReader(""), &out, &wrong}, append([]string{"assemble"}, c.args...))
-		if status != c.status {
-			t.Errorf("%s: status %d (%s), want %d", c.name, status, wrong.String(), c.status)
-		}
-		holds(t, c.name, wrong.String(), c.wrong)
+		t.Run(c.name, func(t *testing.T) {
+			var out, wrong bytes.Buffer
+			status := run(context.Background(), stdio{strings.NewReader(""), &out, &wrong}, append([]string{"assemble"}, c.args...))
+			if status != c.status {
+				t.Errorf("%s: status %d (%s), want %d", c.name, status, wrong.String(), c.status)
+			}
+			holds(t, c.name, wrong.String(), c.wrong)
+		})
 	}
 }
 
@@ -126,13 +130,15 @@ func TestAssembleBrokenFile(t *testing.T) {
 		{lineBegin + "\n" + lineEnd[:40], `"args_text":"{\"x\":"`},
 		{"", ""},
 	} {
-		var out, wrong bytes.Buffer
-		in := io.MultiReader(strings.NewReader(c.in), iotest.ErrReader(errBroken))
-		status := run(context.Background(), stdio{in, &out, &wrong}, []string{"assemble"})
-		want := fmt.Sprintf("line %d: %v", strings.Count(c.in, "\n")+1, errBroken)
-		if status != exitFailed || !strings.Contains(wrong.String(), want) || !strings.Contains(out.String(), c.out) {
-			t.Errorf("%q:\n got status %d, %q, %q\nwant %d, %q, %q", c.in, status, out.String(), wrong.String(), exitFailed, c.out, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.in), func(t *testing.T) {
+			var out, wrong bytes.Buffer
+			in := io.MultiReader(strings.NewReader(c.in), iotest.ErrReader(errBroken))
+			status := run(context.Background(), stdio{in, &out, &wrong}, []string{"assemble"})
+			want := fmt.Sprintf("line %d: %v", strings.Count(c.in, "\n")+1, errBroken)
+			if status != exitFailed || !strings.Contains(wrong.String(), want) || !strings.Contains(out.String(), c.out) {
+				t.Errorf("%q:\n got status %d, %q, %q\nwant %d, %q, %q", c.in, status, out.String(), wrong.String(), exitFailed, c.out, want)
+			}
+		})
 	}
 }
 

@@ -46,15 +46,17 @@ func TestMisuse(t *testing.T) {
 		{"recover now", "streamer recover: unexpected argument now"},
 		{"completion ksh", `must be one of "bash","zsh","fish" but got "ksh"`},
 	} {
-		var out, errs strings.Builder
-		got := run(t.Context(), stdio{strings.NewReader(""), &out, &errs}, strings.Fields(c.args))
-		first, rest, _ := strings.Cut(errs.String(), "\n")
-		if got != exitUsage || !strings.Contains(first, c.want) || out.Len() > 0 {
-			t.Errorf("%q: status %d, first line %q, standard output %q, want status 2 and %q", c.args, got, first, out.String(), c.want)
-		}
-		if c.args != "" && strings.Count(rest, "\n") > 1 {
-			t.Errorf("%q: %s", c.args, rest)
-		}
+		t.Run(c.args, func(t *testing.T) {
+			var out, errs strings.Builder
+			got := run(t.Context(), stdio{strings.NewReader(""), &out, &errs}, strings.Fields(c.args))
+			first, rest, _ := strings.Cut(errs.String(), "\n")
+			if got != exitUsage || !strings.Contains(first, c.want) || out.Len() > 0 {
+				t.Errorf("%q: status %d, first line %q, standard output %q, want status 2 and %q", c.args, got, first, out.String(), c.want)
+			}
+			if c.args != "" && strings.Count(rest, "\n") > 1 {
+				t.Errorf("%q: %s", c.args, rest)
+			}
+		})
 	}
 }
 
@@ -73,16 +75,18 @@ func TestHelp(t *testing.T) {
 		t.Errorf("got the commands %v", asked)
 	}
 	for _, args := range asked {
-		var out, errs strings.Builder
-		if got := run(t.Context(), stdio{strings.NewReader(""), &out, &errs}, strings.Fields(args)); got != 0 || errs.Len() > 0 {
-			t.Errorf("%q: status %d, standard error %q", args, got, errs.String())
-		}
-		name := strings.TrimSuffix(strings.TrimPrefix(args, "help "), " --help")
-		if want := "Usage: streamer " + strings.TrimSuffix(name, " -h"); !strings.Contains(args, " ") {
-			continue
-		} else if !strings.HasPrefix(out.String(), want) {
-			t.Errorf("%q: got %.60q, want it to begin with %q", args, out.String(), want)
-		}
+		t.Run(args, func(t *testing.T) {
+			var out, errs strings.Builder
+			if got := run(t.Context(), stdio{strings.NewReader(""), &out, &errs}, strings.Fields(args)); got != 0 || errs.Len() > 0 {
+				t.Errorf("%q: status %d, standard error %q", args, got, errs.String())
+			}
+			name := strings.TrimSuffix(strings.TrimPrefix(args, "help "), " --help")
+			if want := "Usage: streamer " + strings.TrimSuffix(name, " -h"); !strings.Contains(args, " ") {
+				return
+			} else if !strings.HasPrefix(out.String(), want) {
+				t.Errorf("%q: got %.60q, want it to begin with %q", args, out.String(), want)
+			}
+		})
 	}
 }
 

@@ -2,13 +2,12 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write docs/cli.md and the golden help")
+	"streamer/test/testkit"
+)
 
 const referenceIntro = `# Command line
 
@@ -66,17 +65,19 @@ func TestGoldenHelp(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	t.Setenv("XDG_DATA_HOME", "~/.local/share")
 	for name, args := range map[string]string{"streamer": "--help", "serve": "serve --help", "replay": "help replay"} {
-		var out, errs bytes.Buffer
-		if got := run(t.Context(), stdio{nil, &out, &errs}, strings.Fields(args)); got != 0 {
-			t.Errorf("%s: status %d, %s", args, got, &errs)
-		}
-		compare(t, "testdata/help/"+name+".txt", out.Bytes())
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			if got := run(t.Context(), stdio{nil, &out, &errs}, strings.Fields(args)); got != 0 {
+				t.Errorf("%s: status %d, %s", args, got, &errs)
+			}
+			compare(t, "testdata/help/"+name+".txt", out.Bytes())
+		})
 	}
 }
 
 func compare(t *testing.T, file string, got []byte) {
 	t.Helper()
-	if *update {
+	if *testkit.Update {
 		if err := os.WriteFile(file, got, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -80,12 +80,14 @@ func TestRepair(t *testing.T) {
 		{"a data directory that cannot be read", "--session s --data-dir " + shut + " " + file, "", exitNoRepair, "", []string{"--data-dir: ", "nats-url"}},
 		{"a session and no server", "--nats-url nats://127.0.0.1:1 --session s " + file, "", exitNoRepair, "", []string{"nothing answers on nats://127.0.0.1:1"}},
 	} {
-		var out, wrong bytes.Buffer
-		status := run(t.Context(), stdio{strings.NewReader(c.in), &out, &wrong}, append([]string{"repair"}, strings.Fields(c.args)...))
-		if status != c.status || out.String() != c.out && (c.out != "" || status == exitNoRepair) {
-			t.Errorf("%s: streamer repair %s\n got  %d %s\n want %d %s\n with %s", c.name, c.args, status, &out, c.status, c.out, &wrong)
-		}
-		holds(t, c.name+": standard error", wrong.String(), c.wrong)
+		t.Run(c.name, func(t *testing.T) {
+			var out, wrong bytes.Buffer
+			status := run(t.Context(), stdio{strings.NewReader(c.in), &out, &wrong}, append([]string{"repair"}, strings.Fields(c.args)...))
+			if status != c.status || out.String() != c.out && (c.out != "" || status == exitNoRepair) {
+				t.Errorf("%s: streamer repair %s\n got  %d %s\n want %d %s\n with %s", c.name, c.args, status, &out, c.status, c.out, &wrong)
+			}
+			holds(t, c.name+": standard error", wrong.String(), c.wrong)
+		})
 	}
 	if got, err := os.ReadFile(report); err != nil || string(got) != inReport {
 		t.Errorf("the report: got %s, %v, want %s", got, err, inReport)

@@ -319,21 +319,23 @@ func TestServeAsClient(t *testing.T) {
 		"frontend": "no permission to publish on $JS.API.STREAM.INFO.LLM; connect as streamer's own user, in the account of the streams",
 		"unknown":  "Authorization Violation; check the user and password",
 	} {
-		var log strings.Builder
-		c := streamer.NewConfig()
-		c.Broker.URL, c.HTTPListen = address(s, user), ""
-		server, err := streamer.Open(t.Context(), c, zerolog.New(&log))
-		if err == nil {
-			server.Close()
-			t.Fatalf("%s: the process started", user)
-		}
-		if log.Len() > 0 || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %q in it, and the log\n%s", user, err, want, &log)
-		}
-		found := inspect.Diagnose(t.Context(), c.Broker)[0]
-		if got := found.Text + "; " + found.Fix; got != err.Error() {
-			t.Errorf("%s: doctor says\n%s\nserve says\n%s", user, got, err)
-		}
+		t.Run(user, func(t *testing.T) {
+			var log strings.Builder
+			c := streamer.NewConfig()
+			c.Broker.URL, c.HTTPListen = address(s, user), ""
+			server, err := streamer.Open(t.Context(), c, zerolog.New(&log))
+			if err == nil {
+				server.Close()
+				t.Fatalf("%s: the process started", user)
+			}
+			if log.Len() > 0 || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %q in it, and the log\n%s", user, err, want, &log)
+			}
+			found := inspect.Diagnose(t.Context(), c.Broker)[0]
+			if got := found.Text + "; " + found.Fix; got != err.Error() {
+				t.Errorf("%s: doctor says\n%s\nserve says\n%s", user, got, err)
+			}
+		})
 	}
 }
 

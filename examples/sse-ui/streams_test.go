@@ -17,6 +17,7 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/session"
+	"streamer/test/testkit"
 )
 
 // TestStreams folds each recorded stream to its event log, once as it is and once
@@ -56,13 +57,9 @@ func TestStreams(t *testing.T) {
 // available.
 func recordedStreams(t *testing.T) (files []string) {
 	t.Helper()
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
 	for _, pattern := range []string{
 		filepath.Join("..", "..", "internal", "decode", "testdata", "*", "*.jsonl"),
-		filepath.Join(root, "formats", "corpus*", "*", "*.*"),
+		testkit.Shared("formats", "corpus*", "*", "*.*"),
 	} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {

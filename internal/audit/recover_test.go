@@ -132,10 +132,12 @@ func TestRecoverRules(t *testing.T) {
 		``:                "en",
 		`{"lang":"none"}`: "en",
 	} {
-		got, err := rulesAt(broker.Checkpoint{Seq: 1, Rules: json.RawMessage(rules)})
-		if err != nil || got.Lang != want {
-			t.Errorf("%q: got %+v, %v, want the language %s", rules, got, err, want)
-		}
+		t.Run(rules, func(t *testing.T) {
+			got, err := rulesAt(broker.Checkpoint{Seq: 1, Rules: json.RawMessage(rules)})
+			if err != nil || got.Lang != want {
+				t.Errorf("%q: got %+v, %v, want the language %s", rules, got, err, want)
+			}
+		})
 	}
 	newer := fmt.Sprintf(`{"version":%d}`, session.FoldVersion+1)
 	if _, err := rulesAt(broker.Checkpoint{Seq: 1, Rules: json.RawMessage(newer)}); !errors.Is(err, session.ErrVersion) {

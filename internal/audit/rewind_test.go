@@ -15,6 +15,7 @@ import (
 	"streamer/internal/natsserver"
 	"streamer/internal/rewind"
 	"streamer/internal/worker"
+	"streamer/test/testkit"
 )
 
 // TestRewinds checks a partition whose input log came back shorter, on a server on which
@@ -80,11 +81,7 @@ func TestRewinds(t *testing.T) {
 	if err := Rewinds(t.Context(), h.broker, false, func(p int, r *rewind.Report) { t.Errorf("again: got %+v", r) }); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(brokertest.Within); w.Problem() != nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after the repair the problem is still %v", w.Problem())
-		}
-	}
+	testkit.Until(t, "the worker sees the repair", w.Problem)
 	h.wait(a, func(s events.Record) bool {
 		return s.Type == events.ToolCallArgsComplete && bytes.Contains(s.Data, []byte("call_5"))
 	})

@@ -23,36 +23,40 @@ func TestRights(t *testing.T) {
 		{`{"pattern":"a*a"}`, "aa|aba", "a|ab"},
 		{`{"pattern":"a?[b]"}`, "a?[b]", "axb"},
 	} {
-		rights, err := parseRights([]byte(`{"watch":[` + c.entry + `]}`))
-		if err != nil {
-			t.Errorf("%s: %v", c.entry, err)
-			continue
-		}
-		id := Identity{rights: rights}
-		for s := range strings.SplitSeq(c.matches, "|") {
-			if !id.May(Watch, s) {
-				t.Errorf("%s: %q is not permitted", c.entry, s)
+		t.Run(c.entry, func(t *testing.T) {
+			rights, err := parseRights([]byte(`{"watch":[` + c.entry + `]}`))
+			if err != nil {
+				t.Errorf("%s: %v", c.entry, err)
+				return
 			}
-		}
-		for s := range strings.SplitSeq(c.others, "|") {
-			if s != "" && id.May(Watch, s) {
-				t.Errorf("%s: %q is permitted", c.entry, s)
+			id := Identity{rights: rights}
+			for s := range strings.SplitSeq(c.matches, "|") {
+				if !id.May(Watch, s) {
+					t.Errorf("%s: %q is not permitted", c.entry, s)
+				}
 			}
-		}
-		if got, want := id.MayAll(Watch), c.entry == `{"pattern":"*"}`; got != want {
-			t.Errorf("%s: all: got %t, want %t", c.entry, got, want)
-		}
-		if id.May(Publish, "chat-1") || id.May(Interrupt, "chat-1") || id.MayAll(Publish) {
-			t.Errorf("%s: other actions are permitted", c.entry)
-		}
+			for s := range strings.SplitSeq(c.others, "|") {
+				if s != "" && id.May(Watch, s) {
+					t.Errorf("%s: %q is permitted", c.entry, s)
+				}
+			}
+			if got, want := id.MayAll(Watch), c.entry == `{"pattern":"*"}`; got != want {
+				t.Errorf("%s: all: got %t, want %t", c.entry, got, want)
+			}
+			if id.May(Publish, "chat-1") || id.May(Interrupt, "chat-1") || id.MayAll(Publish) {
+				t.Errorf("%s: other actions are permitted", c.entry)
+			}
+		})
 	}
 	for _, bad := range []string{
 		`[]`, `{"watch":"s"}`, `{"watch":[null]}`, `{"watch":[""]}`, `{"watch":[{}]}`, `{"watch":[{"pattern":""}]}`,
 		`{"watch":[{"pattern":"a","x":"b"}]}`, `{"Watch":["s"]}`, `{"watch":["s"],"admin":["s"]}`,
 	} {
-		if rights, err := parseRights([]byte(bad)); err == nil {
-			t.Errorf("%s: got %v, want an error", bad, rights)
-		}
+		t.Run(bad, func(t *testing.T) {
+			if rights, err := parseRights([]byte(bad)); err == nil {
+				t.Errorf("%s: got %v, want an error", bad, rights)
+			}
+		})
 	}
 	all := Unlimited()
 	for a := range actions {

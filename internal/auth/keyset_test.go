@@ -100,12 +100,13 @@ func TestURL(t *testing.T) {
 	var answer atomic.Pointer[http.HandlerFunc]
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*answer.Load())(w, r) }))
 	defer srv.Close()
-	serve := func(h http.HandlerFunc) *Verifier {
+	serve := func(t *testing.T, h http.HandlerFunc) *Verifier {
+		t.Helper()
 		answer.Store(&h)
 		return verifierOf(t, Issuer{JWKS: srv.URL + "/keys"})
 	}
 	secret := jose.JSONWebKey{Key: []byte(testSecret), KeyID: "s"}
-	v := serve(func(w http.ResponseWriter, _ *http.Request) {
+	v := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(jwks(t, jose.JSONWebKey{Key: k.rsa.Public(), KeyID: "1"}, secret))
 	})
 	if _, err := v.Verify(t.Context(), sign(t, jose.RS256, k.rsa, "1", valid(nil))); err != nil {
@@ -128,9 +129,11 @@ func TestURL(t *testing.T) {
 		},
 		"redirect loop": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/keys", http.StatusFound) },
 	} {
-		if _, err := serve(h).Verify(t.Context(), sign(t, jose.RS256, k.rsa, "1", valid(nil))); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("%s: got %v, want ErrUnavailable", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := serve(t, h).Verify(t.Context(), sign(t, jose.RS256, k.rsa, "1", valid(nil))); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("%s: got %v, want ErrUnavailable", name, err)
+			}
+		})
 	}
 }
 

@@ -222,10 +222,12 @@ func TestClaims(t *testing.T) {
 		{"rights are numbers", claims{"streamer": claims{"watch": []any{1}}}, "not an object"},
 		{"misspelt right", claims{"streamer": claims{"wach": []any{"s"}}}, "other than watch"},
 	} {
-		_, err := v.Verify(t.Context(), sign(t, jose.HS256, []byte(testSecret), "", valid(c.changes)))
-		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			_, err := v.Verify(t.Context(), sign(t, jose.HS256, []byte(testSecret), "", valid(c.changes)))
+			if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+			}
+		})
 	}
 }
 
@@ -292,13 +294,15 @@ func TestForged(t *testing.T) {
 		"NUL":                           "\x00" + good,
 		"claims are a list":             forged(`{"alg":"RS256","kid":"1"}`, nil, []byte("x")),
 	} {
-		_, err := v.Verify(t.Context(), token)
-		if !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s: got %v, want ErrInvalid", name, err)
-		}
-		if err != nil && len(token) > 20 && strings.Contains(err.Error(), token[:20]) {
-			t.Errorf("%s: the error has a part of the token: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := v.Verify(t.Context(), token)
+			if !errors.Is(err, ErrInvalid) {
+				t.Errorf("%s: got %v, want ErrInvalid", name, err)
+			}
+			if err != nil && len(token) > 20 && strings.Contains(err.Error(), token[:20]) {
+				t.Errorf("%s: the error has a part of the token: %v", name, err)
+			}
+		})
 	}
 }
 
@@ -327,10 +331,12 @@ func TestNew(t *testing.T) {
 		"has no public key":          {PublicKeyFile: write(t, "k", []byte("key"))},
 		`PEM block "PRIVATE KEY" is`: {PublicKeyFile: write(t, "k", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: privatePEM}))},
 	} {
-		is.Name, is.Audience = testIssuer, testAudience
-		if _, err := New(t.Context(), []Issuer{is}, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			is.Name, is.Audience = testIssuer, testAudience
+			if _, err := New(t.Context(), []Issuer{is}, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		})
 	}
 	if _, err := New(t.Context(), nil, zerolog.Nop()); err == nil {
 		t.Error("no issuer: got no error")
@@ -354,9 +360,11 @@ func TestReadFile(t *testing.T) {
 		`[]`:                          "not {",
 		`{"issuers":[]} {}`:           "text follows",
 	} {
-		if _, err := ReadFile(write(t, "auth.json", []byte(text))); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %q", text, err, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if _, err := ReadFile(write(t, "auth.json", []byte(text))); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %q", text, err, want)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -44,8 +45,10 @@ func TestMedian(t *testing.T) {
 		of   []float64
 		want float64
 	}{{[]float64{3}, 3}, {[]float64{5, 1, 2}, 2}, {[]float64{4, 1, 9, 2}, 3}} {
-		if got := Median(c.of, func(v float64) float64 { return v }); got != c.want {
-			t.Errorf("%v: got %v, want %v", c.of, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.want), func(t *testing.T) {
+			if got := Median(c.of, func(v float64) float64 { return v }); got != c.want {
+				t.Errorf("%v: got %v, want %v", c.of, got, c.want)
+			}
+		})
 	}
 }

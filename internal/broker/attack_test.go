@@ -277,14 +277,16 @@ func TestForgedLiveEvents(t *testing.T) {
 		{subject: "$JS.API.DIRECT.GET.TOOLCALLS", reply: forged, body: `{"seq":1}`},
 		{subject: "$JS.API.STREAM.INFO.TOOLCALLS", reply: forged},
 	} {
-		a.launch(t, nc)
-		m, err := outside.NextMsg(within)
-		if err != nil {
-			t.Fatalf("%s: %v", a.subject, err)
-		}
-		if m.Subject != forged || m.Header.Get("Nats-Subject") == forged {
-			t.Errorf("%s: got %s with %v, want another %s", a.subject, m.Subject, m.Header, "Nats-Subject")
-		}
+		t.Run(a.name+" "+a.subject, func(t *testing.T) {
+			a.launch(t, nc)
+			m, err := outside.NextMsg(within)
+			if err != nil {
+				t.Fatalf("%s: %v", a.subject, err)
+			}
+			if m.Subject != forged || m.Header.Get("Nats-Subject") == forged {
+				t.Errorf("%s: got %s with %v, want another %s", a.subject, m.Subject, m.Header, "Nats-Subject")
+			}
+		})
 	}
 	must(t, b, event("honest", 1, 0))
 	for _, sub := range []*nats.Subscription{inside, outside} {

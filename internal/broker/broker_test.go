@@ -122,11 +122,13 @@ func TestSubjects(t *testing.T) {
 		{"llm.a=2Eb.delta", fmt.Sprintf("_llm.%d.a=2Eb.delta", b.Partition("a=2Eb"))},
 	}
 	for _, c := range put {
-		seq := must(t, b, &Pub{Subject: c.pub, Data: []byte("x")})
-		m, err := b.message(deadline(t), StreamInputs, map[string]any{"seq": seq})
-		if err != nil || m == nil || m.Subject != c.stored {
-			t.Errorf("published %s: got %+v, %v, want subject %s", c.pub, m, err, c.stored)
-		}
+		t.Run(c.pub, func(t *testing.T) {
+			seq := must(t, b, &Pub{Subject: c.pub, Data: []byte("x")})
+			m, err := b.message(deadline(t), StreamInputs, map[string]any{"seq": seq})
+			if err != nil || m == nil || m.Subject != c.stored {
+				t.Errorf("published %s: got %+v, %v, want subject %s", c.pub, m, err, c.stored)
+			}
+		})
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
@@ -184,14 +186,16 @@ func TestRefusals(t *testing.T) {
 		{"unknown storage", Options{Storage: "tape"}, `storage "tape" is neither file nor memory`},
 		{"snapshots outlive their blobs", Options{SnapshotAge: 1000 * time.Hour}, "STREAMER_BLOBS keeps"},
 	} {
-		c.opts.Embed = embed(dir, "")
-		got, err := Open(deadline(t), c.opts)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
-		}
-		if got != nil {
-			got.Close()
-		}
+		t.Run(c.name, func(t *testing.T) {
+			c.opts.Embed = embed(dir, "")
+			got, err := Open(deadline(t), c.opts)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
+			}
+			if got != nil {
+				got.Close()
+			}
+		})
 	}
 	adopted, err := Open(deadline(t), Options{Embed: embed(dir, "")})
 	if err != nil {
@@ -275,17 +279,19 @@ func TestForbiddenSubject(t *testing.T) {
 		{rootCheckpoints + "0", true, false, false},
 		{rootMembers + "x", true, false, false},
 	} {
-		for name, b := range map[string]*Broker{"the process": b, "its URL": own} {
-			if a := b.PublishWait(deadline(t), &Pub{Subject: c.subject}); c.byOwn && a.Err != nil || !c.byOwn && !errors.Is(a.Err, ErrRefused) {
-				t.Errorf("%s on %s: got %v, want allowed %v", name, c.subject, a.Err, c.byOwn)
+		t.Run(c.subject, func(t *testing.T) {
+			for name, b := range map[string]*Broker{"the process": b, "its URL": own} {
+				if a := b.PublishWait(deadline(t), &Pub{Subject: c.subject}); c.byOwn && a.Err != nil || !c.byOwn && !errors.Is(a.Err, ErrRefused) {
+					t.Errorf("%s on %s: got %v, want allowed %v", name, c.subject, a.Err, c.byOwn)
+				}
 			}
-		}
-		if got := acknowledged(t, agent, c.subject); got != c.byAgent {
-			t.Errorf("a trusted agent on %s: stored %v, want %v", c.subject, got, c.byAgent)
-		}
-		if got := acknowledged(t, client, c.subject); got != c.byOther {
-			t.Errorf("a client on %s: stored %v, want %v", c.subject, got, c.byOther)
-		}
+			if got := acknowledged(t, agent, c.subject); got != c.byAgent {
+				t.Errorf("a trusted agent on %s: stored %v, want %v", c.subject, got, c.byAgent)
+			}
+			if got := acknowledged(t, client, c.subject); got != c.byOther {
+				t.Errorf("a client on %s: stored %v, want %v", c.subject, got, c.byOther)
+			}
+		})
 	}
 }
 
@@ -433,19 +439,23 @@ func TestRedacted(t *testing.T) {
 		"tls://connect.example.com:4222 ": "tls://connect.example.com:4222 ",
 		"nats://u:sec,ret@a:4222":         "redacted,redacted@a:4222",
 	} {
-		if got := redacted(in); got != want {
-			t.Errorf("%q: got %q, want %q", in, got, want)
-		}
+		t.Run(in, func(t *testing.T) {
+			if got := redacted(in); got != want {
+				t.Errorf("%q: got %q, want %q", in, got, want)
+			}
+		})
 	}
 }
 
 // The library quotes a URL that it cannot parse, with the password.
 func TestUnreadableURL(t *testing.T) {
 	for _, in := range []string{"nats://u:sec%zzret@a:4222", "nats://u:sec/ret@a:4222", "nats://u:sec ret@a", "nats://b,nats://u:sec,ret@a:4222"} {
-		_, err := Open(deadline(t), Options{URL: in})
-		if err == nil || !strings.Contains(err.Error(), "cannot be read") || strings.Contains(err.Error(), "sec") || strings.Contains(err.Error(), "ret@") {
-			t.Errorf("%s: got %v, want that it cannot be read, and nothing of the password", in, err)
-		}
+		t.Run(in, func(t *testing.T) {
+			_, err := Open(deadline(t), Options{URL: in})
+			if err == nil || !strings.Contains(err.Error(), "cannot be read") || strings.Contains(err.Error(), "sec") || strings.Contains(err.Error(), "ret@") {
+				t.Errorf("%s: got %v, want that it cannot be read, and nothing of the password", in, err)
+			}
+		})
 	}
 }
 

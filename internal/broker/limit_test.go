@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"streamer/internal/inputs"
+	"streamer/test/testkit"
 
 	"github.com/nats-io/nats.go"
 )
@@ -98,7 +99,7 @@ func TestOutageIsTwoLines(t *testing.T) {
 	var log lines
 	b := start(t, Options{URL: s.url(), OnNotice: log.add})
 	s.stop()
-	eventually(t, b, "disconnected", func() bool { return !b.Connected() })
+	testkit.UntilTrue(t, "disconnected", func() bool { return !b.Connected() })
 	acks := make(chan Ack, 50)
 	for i := range cap(acks) {
 		b.Publish(input("s", inputs.End, fmt.Sprint(i), nil), acks)
@@ -107,7 +108,7 @@ func TestOutageIsTwoLines(t *testing.T) {
 	for range cap(asked) {
 		go func() { _, err := b.Bounds(deadline(t), StreamInputs); asked <- err }()
 	}
-	eventually(t, b, "tried again and again", func() bool {
+	testkit.UntilTrue(t, "tried again and again", func() bool {
 		return tries(b) >= noticedTry && b.Counts().Retried > uint64(4*cap(asked))
 	})
 	s.start()

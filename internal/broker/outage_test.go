@@ -37,15 +37,17 @@ func TestOutage(t *testing.T) {
 		{"full", full, []time.Duration{0, 6 * time.Second}, "", 7 * time.Second, "larger --max-bytes"},
 		{"limit", limit, []time.Duration{0, 6 * time.Second}, "", 7 * time.Second, "limit of storage"},
 	} {
-		p := inflights{b: new(Broker)}
-		for _, d := range c.failed {
-			p.noteOutage(&inflight{stream: streamOf(subject), why: c.why, sent: began.Add(d)}, began.Add(d))
-		}
-		p.endOutage(&inflight{stream: streamOf(c.stored), sent: began.Add(c.at)}, began.Add(c.at))
-		err := p.problem(began.Add(c.at))
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			p := inflights{b: new(Broker)}
+			for _, d := range c.failed {
+				p.noteOutage(&inflight{stream: streamOf(subject), why: c.why, sent: began.Add(d)}, began.Add(d))
+			}
+			p.endOutage(&inflight{stream: streamOf(c.stored), sent: began.Add(c.at)}, began.Add(c.at))
+			err := p.problem(began.Add(c.at))
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+			}
+		})
 	}
 }
 
@@ -111,16 +113,18 @@ func TestOutageByAnswers(t *testing.T) {
 		{"slow all the time", [][2]int{{100, 500}, {300, 700}, {500, 900}}, 500, 900},
 		{"two", [][2]int{{100, 4000}, {9000, 9500}}, 9000, 9500},
 	} {
-		var d downtime
-		for _, s := range c.sent {
-			d.answered(at(s[0]), at(s[1]))
-		}
-		if c.until == 0 && d.from.IsZero() {
-			continue
-		}
-		if !d.from.Equal(at(c.from)) || !d.until.Equal(at(c.until)) {
-			t.Errorf("%s: got an outage from %v to %v, want %d to %d ms", c.name, d.from.Sub(began), d.until.Sub(began), c.from, c.until)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			var d downtime
+			for _, s := range c.sent {
+				d.answered(at(s[0]), at(s[1]))
+			}
+			if c.until == 0 && d.from.IsZero() {
+				return
+			}
+			if !d.from.Equal(at(c.from)) || !d.until.Equal(at(c.until)) {
+				t.Errorf("%s: got an outage from %v to %v, want %d to %d ms", c.name, d.from.Sub(began), d.until.Sub(began), c.from, c.until)
+			}
+		})
 	}
 }
 

@@ -48,9 +48,11 @@ func TestPlainAck(t *testing.T) {
 		`{"error":{"code":503,"err_code":10008,"description":"busy"}}`: 0,
 		``: 0,
 	} {
-		if got, ok := plainAck([]byte(data)); got != want && ok || ok != (want > 0) {
-			t.Errorf("%s: got %d, %v, want %d", data, got, ok, want)
-		}
+		t.Run(data, func(t *testing.T) {
+			if got, ok := plainAck([]byte(data)); got != want && ok || ok != (want > 0) {
+				t.Errorf("%s: got %d, %v, want %d", data, got, ok, want)
+			}
+		})
 	}
 }
 

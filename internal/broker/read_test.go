@@ -20,9 +20,11 @@ func TestParseAck(t *testing.T) {
 		}
 	}
 	for _, reply := range []string{"", "$JS.ACK.", "$JS.ACK.LLM.c.1.12.7.1000000005", "$JS.ACK.LLM.c.1.12.x.1000000005.3", "_INBOX.1"} {
-		if got, ok := parseAck(reply); ok {
-			t.Errorf("%s: got %+v, want none", reply, got)
-		}
+		t.Run(reply, func(t *testing.T) {
+			if got, ok := parseAck(reply); ok {
+				t.Errorf("%s: got %+v, want none", reply, got)
+			}
+		})
 	}
 }
 
@@ -71,14 +73,16 @@ func TestStatusMessages(t *testing.T) {
 		{"409", "", 100, errAgain},
 		{"503", "", 100, errAgain},
 	} {
-		p := &pull{credit: 100}
-		h := nats.Header{"Status": {c.status}}
-		if c.left != "" {
-			h.Set("Nats-Pending-Messages", c.left)
-		}
-		if err := p.status(&nats.Msg{Header: h}); !errors.Is(err, c.want) || p.credit != c.credit {
-			t.Errorf("%s %s: got %v, credit %d, want %v, %d", c.status, c.left, err, p.credit, c.want, c.credit)
-		}
+		t.Run(c.status+" "+c.left, func(t *testing.T) {
+			p := &pull{credit: 100}
+			h := nats.Header{"Status": {c.status}}
+			if c.left != "" {
+				h.Set("Nats-Pending-Messages", c.left)
+			}
+			if err := p.status(&nats.Msg{Header: h}); !errors.Is(err, c.want) || p.credit != c.credit {
+				t.Errorf("%s %s: got %v, credit %d, want %v, %d", c.status, c.left, err, p.credit, c.want, c.credit)
+			}
+		})
 	}
 }
 

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -9,21 +8,11 @@ import (
 	"time"
 
 	"streamer/internal/inputs"
+	"streamer/test/testkit"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
-
-// eventually waits until ok returns true.
-func eventually(t *testing.T, b *Broker, what string, ok func() bool) {
-	t.Helper()
-	for by := time.Now().Add(within); !ok(); {
-		if time.Now().After(by) {
-			t.Fatalf("%s: never; counts %+v", what, b.Counts())
-		}
-		_ = b.Pause(context.Background(), 5*time.Millisecond)
-	}
-}
 
 // Without its stream the broker is not ready. An input stream that was created again is
 // not the earlier one: its sequences are those of other inputs.
@@ -71,7 +60,7 @@ func TestCredentials(t *testing.T) {
 		}
 	}})
 	login("changed")
-	eventually(t, b, "refused four times", func() bool { return b.Counts().Denied >= 4 })
+	testkit.UntilTrue(t, "refused four times", func() bool { return b.Counts().Denied >= 4 })
 	login("right")
 	must(t, b, input("s", inputs.End, "1", nil))
 	if lines.Load() == 0 || b.Counts().Reconnected != 1 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"streamer/internal/inputs"
+	"streamer/test/testkit"
 )
 
 // Each setting that weakens a guarantee has a warning, and no other has.
@@ -20,14 +21,16 @@ func TestWarnings(t *testing.T) {
 		{"kept for hardly longer", Options{InputAge: time.Hour, EventAge: 2*time.Hour + time.Minute}, []string{"only 1h1m0s longer than inputs"}},
 		{"in memory", Options{Storage: "memory"}, []string{"when the server stops"}},
 	} {
-		got := start(t, c.opts).Warnings()
-		ok := len(got) == len(c.words)
-		for i := range min(len(got), len(c.words)) {
-			ok = ok && strings.Contains(got[i], c.words[i])
-		}
-		if !ok {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.words)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got := start(t, c.opts).Warnings()
+			ok := len(got) == len(c.words)
+			for i := range min(len(got), len(c.words)) {
+				ok = ok && strings.Contains(got[i], c.words[i])
+			}
+			if !ok {
+				t.Errorf("%s: got %q, want %q", c.name, got, c.words)
+			}
+		})
 	}
 }
 
@@ -60,13 +63,15 @@ func TestVersions(t *testing.T) {
 		"2.12.4": "goes on voting", "2.10.22": "no condition over all subjects", "1.4.1": "no condition",
 		"": "not known", "dev": "not known",
 	} {
-		got := ""
-		if err := checkVersion(version); err != nil {
-			got = err.Error()
-		}
-		if !strings.Contains(got, want) || (got == "") != (want == "") {
-			t.Errorf("%q: got %q, want %q", version, got, want)
-		}
+		t.Run(version, func(t *testing.T) {
+			got := ""
+			if err := checkVersion(version); err != nil {
+				got = err.Error()
+			}
+			if !strings.Contains(got, want) || (got == "") != (want == "") {
+				t.Errorf("%q: got %q, want %q", version, got, want)
+			}
+		})
 	}
 }
 
@@ -78,7 +83,7 @@ func TestMaxBytes(t *testing.T) {
 	must(t, b, input("s", inputs.Delta, "1", make([]byte, 3<<10)))
 	acks := make(chan Ack, 1)
 	b.Publish(input("s", inputs.Delta, "2", make([]byte, 3<<10)), acks)
-	eventually(t, b, "a full stream", func() bool { return b.Counts().Resent > 0 })
+	testkit.UntilTrue(t, "a full stream", func() bool { return b.Counts().Resent > 0 })
 	if got, err := b.Bounds(deadline(t), StreamInputs); got.First != 1 || got.Last != 1 || err != nil {
 		t.Errorf("a full stream: got %d to %d, %v, want 1 to 1", got.First, got.Last, err)
 	}

@@ -118,18 +118,20 @@ func TestAssemblerRules(t *testing.T) {
 			{Index: "0", ID: "a", Name: "f", Args: `{"x":1}`, Object: true, Weak: true}, {Index: "1", ID: "b", Name: "f", Args: `{"y":1}`, Object: true, Weak: true}, {Index: "1", Args: `{}`},
 		}, `0 a f {"x":1};1 b f {};`},
 	} {
-		var m plain
-		for i := range c.in {
-			if _, _, err := m.Add(&c.in[i], wide); err != nil {
-				t.Errorf("%s: fragment %d: %v", c.rule, i, err)
+		t.Run(fmt.Sprintf("%.60s", c.rule), func(t *testing.T) {
+			var m plain
+			for i := range c.in {
+				if _, _, err := m.Add(&c.in[i], wide); err != nil {
+					t.Errorf("%s: fragment %d: %v", c.rule, i, err)
+				}
 			}
-		}
-		for i := range m.Calls {
-			m.Calls[i].Seal()
-		}
-		if got := assembled(&m); got != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", c.rule, got, c.want)
-		}
+			for i := range m.Calls {
+				m.Calls[i].Seal()
+			}
+			if got := assembled(&m); got != c.want {
+				t.Errorf("%s:\n got %s\nwant %s", c.rule, got, c.want)
+			}
+		})
 	}
 }
 
@@ -196,20 +198,22 @@ func TestArgs(t *testing.T) {
 		{rule: "free text", kind: "custom", text: `{{x`},
 		{rule: "an object of the wire that is not JSON", object: true, text: `ls -l`, fault: "offset 0"},
 	} {
-		call := Assembly{Rare: &Rare{Kind: c.kind}}
-		if c.object {
-			call.replace(c.text, true)
-		} else {
-			call.grow(c.text)
-		}
-		call.Seal()
-		got := call.Args()
-		if valid := c.fault == ""; got.Valid != valid || string(got.JSON) != c.json || got.DoubleEncoded != c.double || !strings.Contains(got.Error, c.fault) {
-			t.Errorf("%s: %q: got %s %+v", c.rule, c.text, got.JSON, got)
-		}
-		if string(call.Text) != c.text {
-			t.Errorf("%s: the text %q became %q", c.rule, c.text, call.Text)
-		}
+		t.Run(c.rule, func(t *testing.T) {
+			call := Assembly{Rare: &Rare{Kind: c.kind}}
+			if c.object {
+				call.replace(c.text, true)
+			} else {
+				call.grow(c.text)
+			}
+			call.Seal()
+			got := call.Args()
+			if valid := c.fault == ""; got.Valid != valid || string(got.JSON) != c.json || got.DoubleEncoded != c.double || !strings.Contains(got.Error, c.fault) {
+				t.Errorf("%s: %q: got %s %+v", c.rule, c.text, got.JSON, got)
+			}
+			if string(call.Text) != c.text {
+				t.Errorf("%s: the text %q became %q", c.rule, c.text, call.Text)
+			}
+		})
 	}
 }
 

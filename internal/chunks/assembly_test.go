@@ -22,22 +22,24 @@ func TestAssemblyText(t *testing.T) {
 		"free text like a placeholder": {"custom", []string{"{}", "{}"}, "", "{}{}"},
 		"free text, a piece was lost":  {"custom", []string{"4"}, "42", "42"},
 	} {
-		var m plain
-		add := func(f Chunk) {
-			t.Helper()
-			if _, _, err := m.Add(&f, limits); err != nil {
-				t.Fatalf("%s: %+v: %v", name, f, err)
+		t.Run(name, func(t *testing.T) {
+			var m plain
+			add := func(f Chunk) {
+				t.Helper()
+				if _, _, err := m.Add(&f, limits); err != nil {
+					t.Fatalf("%s: %+v: %v", name, f, err)
+				}
 			}
-		}
-		add(Chunk{Kind: Fragment, Index: "0", ID: "a", Name: "f", CallKind: c.kind})
-		for _, p := range c.pieces {
-			add(Chunk{Kind: Fragment, Index: "0", Args: p})
-		}
-		if c.whole != "" {
-			add(Chunk{Kind: Fragment, ID: "a", Name: "f", Args: c.whole, Whole: true})
-		}
-		if got := string(m.Calls[0].Text); got != c.want || len(m.Calls) != 1 {
-			t.Errorf("%s: %q, then %q\n got %q in %d calls\nwant %q", name, c.pieces, c.whole, got, len(m.Calls), c.want)
-		}
+			add(Chunk{Kind: Fragment, Index: "0", ID: "a", Name: "f", CallKind: c.kind})
+			for _, p := range c.pieces {
+				add(Chunk{Kind: Fragment, Index: "0", Args: p})
+			}
+			if c.whole != "" {
+				add(Chunk{Kind: Fragment, ID: "a", Name: "f", Args: c.whole, Whole: true})
+			}
+			if got := string(m.Calls[0].Text); got != c.want || len(m.Calls) != 1 {
+				t.Errorf("%s: %q, then %q\n got %q in %d calls\nwant %q", name, c.pieces, c.whole, got, len(m.Calls), c.want)
+			}
+		})
 	}
 }

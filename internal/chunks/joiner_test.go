@@ -39,9 +39,11 @@ func TestJoiner(t *testing.T) {
 		{"the wrong way round", []string{low, high}, "\uFFFD\uFFFD"},
 		{"other characters that begin so", []string{"\uD000 힣"}, "\uD000 힣"},
 	} {
-		if got := joined(c.in...); got != c.want {
-			t.Errorf("%s: %q: got %q, want %q", c.name, c.in, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := joined(c.in...); got != c.want {
+				t.Errorf("%s: %q: got %q, want %q", c.name, c.in, got, c.want)
+			}
+		})
 	}
 }
 

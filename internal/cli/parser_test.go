@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -78,17 +79,19 @@ func TestPrecedence(t *testing.T) {
 		{"the command line without text", "run --url= --config FILE", "STREAMER_URL=variable", "", "", "command line"},
 		{"an empty file", "run --config FILE", "", "# nothing\n", "", "default"},
 	} {
-		got, i, err := parsed(t, c.line, c.variables, c.file)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		if got.Run.URL != c.url || !strings.HasSuffix(i.source("url"), c.source) {
-			t.Errorf("%s: got %q from %s, want %q from %s", c.name, got.Run.URL, i.source("url"), c.url, c.source)
-		}
-		if given := c.source != "default"; i.Given("url") != given {
-			t.Errorf("%s: given is %t, want %t", c.name, !given, given)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got, i, err := parsed(t, c.line, c.variables, c.file)
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+				return
+			}
+			if got.Run.URL != c.url || !strings.HasSuffix(i.source("url"), c.source) {
+				t.Errorf("%s: got %q from %s, want %q from %s", c.name, got.Run.URL, i.source("url"), c.url, c.source)
+			}
+			if given := c.source != "default"; i.Given("url") != given {
+				t.Errorf("%s: given is %t, want %t", c.name, !given, given)
+			}
+		})
 	}
 }
 
@@ -99,14 +102,16 @@ func TestTypes(t *testing.T) {
 		{"a file", "", "wait: 7s\nhost: [a, b]\nfast: false\nrun: {level: high}"},
 		{"an alias", "", "wait: &w 7s\nhost: [a, b]\nfast: no\nrun: {level: high, wait: *w}"},
 	} {
-		got, _, err := parsed(t, "run --config FILE", c.variables, c.file)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		if r := got.Run; r.Wait != 7*time.Second || !slices.Equal(r.Host, []string{"a", "b"}) || r.Fast || r.Level != "high" {
-			t.Errorf("%s: got %+v", c.name, r)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got, _, err := parsed(t, "run --config FILE", c.variables, c.file)
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+				return
+			}
+			if r := got.Run; r.Wait != 7*time.Second || !slices.Equal(r.Host, []string{"a", "b"}) || r.Fast || r.Level != "high" {
+				t.Errorf("%s: got %+v", c.name, r)
+			}
+		})
 	}
 }
 
@@ -130,10 +135,12 @@ func TestErrors(t *testing.T) {
 		{"lok", "", "", `unexpected argument lok, did you mean "look"?`},
 		{"run --wiat 1s", "", "", `unknown flag --wiat, did you mean "--wait"?`},
 	} {
-		_, _, err := parsed(t, c.line, c.variables, c.file)
-		if _, ok := errors.AsType[*UsageError](err); !ok || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s, %s, %q: got %v, want %q", c.line, c.variables, c.file, err, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.line+" "+c.variables+" "+c.file), func(t *testing.T) {
+			_, _, err := parsed(t, c.line, c.variables, c.file)
+			if _, ok := errors.AsType[*UsageError](err); !ok || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s, %s, %q: got %v, want %q", c.line, c.variables, c.file, err, c.want)
+			}
+		})
 	}
 }
 
@@ -180,9 +187,11 @@ func TestMask(t *testing.T) {
 		"/a,b":                                 "/a,b",
 		"nats://a:b@c@h:1, nats://u:secret@h2": "nats://a:***@h:1,nats://u:***@h2",
 	} {
-		if got := mask(in); got != want {
-			t.Errorf("%s: got %s, want %s", in, got, want)
-		}
+		t.Run(in, func(t *testing.T) {
+			if got := mask(in); got != want {
+				t.Errorf("%s: got %s, want %s", in, got, want)
+			}
+		})
 	}
 }
 
@@ -206,9 +215,11 @@ func TestComplete(t *testing.T) {
 		"look --file ":       "",
 		"unknown ":           "run look",
 	} {
-		if got := strings.Join(p.Complete(strings.Split(line, " ")), " "); got != want {
-			t.Errorf("%q: got %q, want %q", line, got, want)
-		}
+		t.Run(line, func(t *testing.T) {
+			if got := strings.Join(p.Complete(strings.Split(line, " ")), " "); got != want {
+				t.Errorf("%q: got %q, want %q", line, got, want)
+			}
+		})
 	}
 }
 

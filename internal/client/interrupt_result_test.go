@@ -31,21 +31,23 @@ func TestInterruptResult(t *testing.T) {
 		{"a later input", []string{result}, 9, true, 1, []string{"b"}},
 		{"an earlier input", nil, 6, false, 0, []string{"a", "b"}},
 	} {
-		o := InterruptResult{seq: 7, calls: []string{"a", "b"}}
-		var err error
-		for i, data := range c.events {
-			var e events.Event
-			if err := json.Unmarshal([]byte(data), &e); err != nil {
-				t.Fatal(err)
+		t.Run(c.name, func(t *testing.T) {
+			o := InterruptResult{seq: 7, calls: []string{"a", "b"}}
+			var err error
+			for i, data := range c.events {
+				var e events.Event
+				if err := json.Unmarshal([]byte(data), &e); err != nil {
+					t.Fatal(err)
+				}
+				err = o.take(&events.Record{Seq: uint64(10 + i), ID: events.ID{Seq: 7, N: i}, Type: e.Type, Data: []byte(data)})
 			}
-			err = o.take(&events.Record{Seq: uint64(10 + i), ID: events.ID{Seq: 7, N: i}, Type: e.Type, Data: []byte(data)})
-		}
-		if c.then != 0 {
-			err = o.take(&events.Record{Seq: 20, ID: events.ID{Seq: c.then}, Type: events.RunStarted, Data: []byte("{}")})
-		}
-		if errors.Is(err, errComplete) != c.complete || len(o.closed) != c.closed || !slices.Equal(o.Missing(), c.missing) {
-			t.Errorf("%s: got %v, %d closed, missing %v; want complete %t, %d, %v", c.name, err, len(o.closed), o.Missing(), c.complete, c.closed, c.missing)
-		}
+			if c.then != 0 {
+				err = o.take(&events.Record{Seq: 20, ID: events.ID{Seq: c.then}, Type: events.RunStarted, Data: []byte("{}")})
+			}
+			if errors.Is(err, errComplete) != c.complete || len(o.closed) != c.closed || !slices.Equal(o.Missing(), c.missing) {
+				t.Errorf("%s: got %v, %d closed, missing %v; want complete %t, %d, %v", c.name, err, len(o.closed), o.Missing(), c.complete, c.closed, c.missing)
+			}
+		})
 	}
 }
 

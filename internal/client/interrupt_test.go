@@ -14,13 +14,15 @@ func TestInterruptBody(t *testing.T) {
 		{Interrupt{Calls: []string{"call_1", "18.0", "18"}}, `{"tool_call_ids":["call_1","18"],"calls":["18.0"]}`},
 		{Interrupt{Calls: []string{""}}, ""},
 	} {
-		body, err := c.in.Body()
-		if c.want == "" {
-			if err == nil {
-				t.Errorf("%+v: got %s, want an error", c.in, body)
+		t.Run(c.want, func(t *testing.T) {
+			body, err := c.in.Body()
+			if c.want == "" {
+				if err == nil {
+					t.Errorf("%+v: got %s, want an error", c.in, body)
+				}
+			} else if err != nil || string(body) != c.want {
+				t.Errorf("%+v: got %s, %v, want %s", c.in, body, err, c.want)
 			}
-		} else if err != nil || string(body) != c.want {
-			t.Errorf("%+v: got %s, %v, want %s", c.in, body, err, c.want)
-		}
+		})
 	}
 }

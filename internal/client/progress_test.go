@@ -22,9 +22,11 @@ func TestProgressText(t *testing.T) {
 		{audit.Progress{What: "measurements", Done: 1, Total: 5, Note: "latency"}, "measurements: 1 of 5 (20 %), 30.0 per minute, 8s left; latency"},
 		{audit.Progress{What: "events", Total: 10}, "events: 0 of 10 (0 %), 0 per second"},
 	} {
-		if got := progressText(c.p, 2*time.Second); got != c.want {
-			t.Errorf("%+v: got %q, want %q", c.p, got, c.want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			if got := progressText(c.p, 2*time.Second); got != c.want {
+				t.Errorf("%+v: got %q, want %q", c.p, got, c.want)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -27,13 +28,15 @@ func TestParseRecorded(t *testing.T) {
 		`["kind","data"]`:                                                    "",
 		``:                                                                   "",
 	} {
-		got := ""
-		if r, ok := ParseRecorded([]byte(line)); ok {
-			got = strings.Join([]string{r.At.String(), string(r.Kind), string(r.Data)}, " ")
-		}
-		if got != want {
-			t.Errorf("%s: got %q, want %q", line, got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", line), func(t *testing.T) {
+			got := ""
+			if r, ok := ParseRecorded([]byte(line)); ok {
+				got = strings.Join([]string{r.At.String(), string(r.Kind), string(r.Data)}, " ")
+			}
+			if got != want {
+				t.Errorf("%s: got %q, want %q", line, got, want)
+			}
+		})
 	}
 }
 

@@ -18,15 +18,17 @@ func TestLatest(t *testing.T) {
 		limit int
 		want  string
 	}{{9, "b 2, a 1, c 0"}, {2, "b 2, a 1"}, {0, ""}} {
-		got := ""
-		for i, s := range latest([]gateway.SessionInfo{at("a", 1, 0), at("b", 2, 0), at("c", 3, 0), at("a", 5, 1), at("b", 4, 1), at("b", 6, 2)}, c.limit) {
-			if i > 0 {
-				got += ", "
+		t.Run(fmt.Sprint("limit ", c.limit), func(t *testing.T) {
+			got := ""
+			for i, s := range latest([]gateway.SessionInfo{at("a", 1, 0), at("b", 2, 0), at("c", 3, 0), at("a", 5, 1), at("b", 4, 1), at("b", 6, 2)}, c.limit) {
+				if i > 0 {
+					got += ", "
+				}
+				got += fmt.Sprint(s.Session, " ", s.Open)
 			}
-			got += fmt.Sprint(s.Session, " ", s.Open)
-		}
-		if got != c.want {
-			t.Errorf("limit %d: got %q, want %q", c.limit, got, c.want)
-		}
+			if got != c.want {
+				t.Errorf("limit %d: got %q, want %q", c.limit, got, c.want)
+			}
+		})
 	}
 }

@@ -11,8 +11,10 @@ func TestSemantic(t *testing.T) {
 		{"", "0.0.0"},
 		{"v1.2", "0.0.0"},
 	} {
-		if got := Semantic(c.in); got != c.want {
-			t.Errorf("%q: got %q, want %q", c.in, got, c.want)
-		}
+		t.Run(c.in, func(t *testing.T) {
+			if got := Semantic(c.in); got != c.want {
+				t.Errorf("%q: got %q, want %q", c.in, got, c.want)
+			}
+		})
 	}
 }

@@ -49,17 +49,19 @@ func TestResult(t *testing.T) {
 		"native, twice":       {`[{"tool_call_id":"a","content":"x","content":"y"},{"tool_call_id":"b","content":"z"}]`, "result ID=\"b\" Text=\"z\" Status=\"success\"\nproblem bad_shape at 0: result 0: the result has content twice"},
 		"user without result": {`{"role":"user","content":[{"type":"text","text":"x"}]}`, "problem bad_shape at 0: the user message has no tool_result block"},
 	} {
-		var b strings.Builder
-		results, problem := new(Reader).Result([]byte(c.in))
-		for _, r := range results {
-			b.WriteString(spell(r) + "\n")
-		}
-		if problem != nil {
-			fmt.Fprintf(&b, "problem %s at %d: %s", problem.Code, problem.Offset, problem.Text)
-		}
-		if got := strings.TrimSpace(b.String()); got != c.want {
-			t.Errorf("%s: %s\n got %s\nwant %s", name, c.in, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			var b strings.Builder
+			results, problem := new(Reader).Result([]byte(c.in))
+			for _, r := range results {
+				b.WriteString(spell(r) + "\n")
+			}
+			if problem != nil {
+				fmt.Fprintf(&b, "problem %s at %d: %s", problem.Code, problem.Offset, problem.Text)
+			}
+			if got := strings.TrimSpace(b.String()); got != c.want {
+				t.Errorf("%s: %s\n got %s\nwant %s", name, c.in, got, c.want)
+			}
+		})
 	}
 }
 
@@ -86,14 +88,16 @@ func TestProgress(t *testing.T) {
 		`[]`:                                                   "the progress is an array, not an object",
 		``:                                                     "the progress is empty",
 	} {
-		c, problem := Progress([]byte(in))
-		got := textOf(problem)
-		if problem == nil {
-			got = spell(c)
-		}
-		if got != want {
-			t.Errorf("%s\n got %s\nwant %s", in, got, want)
-		}
+		t.Run(in, func(t *testing.T) {
+			c, problem := Progress([]byte(in))
+			got := textOf(problem)
+			if problem == nil {
+				got = spell(c)
+			}
+			if got != want {
+				t.Errorf("%s\n got %s\nwant %s", in, got, want)
+			}
+		})
 	}
 }
 
@@ -111,9 +115,11 @@ func TestInterrupt(t *testing.T) {
 		`{"call":"3.0","calls":["4.0"],"tool_call_ids":["a"],"tool_call_id":"b"}`: {Calls: []string{"3.0", "4.0"}, ToolCallIDs: []string{"a", "b"}},
 		`{"\u0063alls":["3.0"]}`: {Calls: []string{"3.0"}},
 	} {
-		if got, problem := Interrupt([]byte(in)); problem != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s\n got %+v, problem %v\nwant %+v", in, got, problem, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", in), func(t *testing.T) {
+			if got, problem := Interrupt([]byte(in)); problem != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s\n got %+v, problem %v\nwant %+v", in, got, problem, want)
+			}
+		})
 	}
 	const fields = "Its fields are reason, tool_call_ids, tool_call_id, calls, call, message_id, run"
 	for in, want := range map[string]string{
@@ -145,10 +151,12 @@ func TestInterrupt(t *testing.T) {
 		`{"calls":[` + names(1001) + `]}`:     "calls has more than 1000 elements; send several interrupts",
 		`{"calls":["3.0"],"tool_call_id":[]}`: "tool_call_id is an array, not a string",
 	} {
-		got, problem := Interrupt([]byte(in))
-		if textOf(problem) != want || !reflect.DeepEqual(got, InterruptBody{}) {
-			t.Errorf("%.80s\n got %q and %+v\nwant %q and nothing", in, textOf(problem), got, want)
-		}
+		t.Run(in, func(t *testing.T) {
+			got, problem := Interrupt([]byte(in))
+			if textOf(problem) != want || !reflect.DeepEqual(got, InterruptBody{}) {
+				t.Errorf("%.80s\n got %q and %+v\nwant %q and nothing", in, textOf(problem), got, want)
+			}
+		})
 	}
 }
 
@@ -168,13 +176,15 @@ func TestEnd(t *testing.T) {
 		`{"status":"error"}`:               `the end has no field "status"; did you mean reason? Its fields are reason`,
 		`{"reason":"error","reason":"ok"}`: "the end has reason twice",
 	} {
-		got, problem := End([]byte(in))
-		if problem != nil {
-			got = problem.Text
-		}
-		if got != want {
-			t.Errorf("%s\n got %q\nwant %q", in, got, want)
-		}
+		t.Run(in, func(t *testing.T) {
+			got, problem := End([]byte(in))
+			if problem != nil {
+				got = problem.Text
+			}
+			if got != want {
+				t.Errorf("%s\n got %q\nwant %q", in, got, want)
+			}
+		})
 	}
 }
 
@@ -220,9 +230,11 @@ func TestClock(t *testing.T) {
 		`{"kind":"flush","ended":true}`: {Kind: "flush", Ended: true},
 		`{"kind":"run_idle"}`:           {Kind: "run_idle"},
 	} {
-		if got, problem := Clock([]byte(in)); problem != nil || got != want {
-			t.Errorf("%s\n got %+v, problem %v\nwant %+v", in, got, problem, want)
-		}
+		t.Run(in, func(t *testing.T) {
+			if got, problem := Clock([]byte(in)); problem != nil || got != want {
+				t.Errorf("%s\n got %+v, problem %v\nwant %+v", in, got, problem, want)
+			}
+		})
 	}
 	for in, want := range map[string]string{
 		`{}`:                  `kind is "", not one of ["deadline" "flush" "run_idle"]`,
@@ -230,8 +242,10 @@ func TestClock(t *testing.T) {
 		`{"kind":"deadline","call":"a","at":"later"}`: `at is "later", neither RFC 3339 nor milliseconds`,
 		`{"kind":"deadline","call":"a","at":1.5}`:     "at is 1.5, neither RFC 3339 nor milliseconds",
 	} {
-		if _, problem := Clock([]byte(in)); textOf(problem) != want {
-			t.Errorf("%s\n got %q\nwant %q", in, textOf(problem), want)
-		}
+		t.Run(in, func(t *testing.T) {
+			if _, problem := Clock([]byte(in)); textOf(problem) != want {
+				t.Errorf("%s\n got %q\nwant %q", in, textOf(problem), want)
+			}
+		})
 	}
 }

@@ -75,9 +75,11 @@ func TestCodesIndependent(t *testing.T) {
 		"lines after plain text":           {[]string{"ready\n" + begin}, "problem 'r' where a JSON value is expected\n" + text},
 		"an event between lines":           {[]string{begin + stopEvent + "\n" + `0:"y"`}, text + "ended\ntext Message=\"m\" Text=\"y\"\n"},
 	} {
-		if got := problemFree(readAll(t, c.inputs...)); got != c.want {
-			t.Errorf("%s: inputs %q\n got %s\nwant %s", name, c.inputs, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := problemFree(readAll(t, c.inputs...)); got != c.want {
+				t.Errorf("%s: inputs %q\n got %s\nwant %s", name, c.inputs, got, c.want)
+			}
+		})
 	}
 }
 

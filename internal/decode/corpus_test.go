@@ -6,16 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"streamer/test/testkit"
 )
 
 // shared returns the folder of recorded streams, or skips the test.
 func shared(t *testing.T, path ...string) string {
 	t.Helper()
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
-	dir := filepath.Join(append([]string{root}, path...)...)
+	dir := testkit.Shared(path...)
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("no recorded streams at %s; set STREAMER_SHARED", dir)
 	}
@@ -26,27 +24,29 @@ func shared(t *testing.T, path ...string) string {
 // format. Every event must be used.
 func TestCorpusIsRecognised(t *testing.T) {
 	for folder, want := range map[string]string{"openai-chat": "openai-chat", "mistral": "openai-chat", "anthropic": "anthropic"} {
-		dir := shared(t, "formats", "corpus", folder)
-		files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no streams in %s: %v", dir, err)
-		}
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
+		t.Run(folder, func(t *testing.T) {
+			dir := shared(t, "formats", "corpus", folder)
+			files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("no streams in %s: %v", dir, err)
 			}
-			var m State
-			var r Reader
-			for line := range bytes.Lines(data) {
-				line = bytes.TrimSpace(line)
-				if got := transcript(&r, &m, line, ""); strings.Contains(got, "problem ") {
-					t.Errorf("%s\ninput %.300s\ngot %s", file, line, got)
+			for _, file := range files {
+				data, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var m State
+				var r Reader
+				for line := range bytes.Lines(data) {
+					line = bytes.TrimSpace(line)
+					if got := transcript(&r, &m, line, ""); strings.Contains(got, "problem ") {
+						t.Errorf("%s\ninput %.300s\ngot %s", file, line, got)
+					}
+				}
+				if m.Format != want {
+					t.Errorf("%s: recognised as %q, want %q", file, m.Format, want)
 				}
 			}
-			if m.Format != want {
-				t.Errorf("%s: recognised as %q, want %q", file, m.Format, want)
-			}
-		}
+		})
 	}
 }

@@ -29,30 +29,32 @@ func TestCutsOfLinesDoNotMatter(t *testing.T) {
 	t.Parallel()
 	for file, lines := range jsonStreams(t) {
 		for name, frame := range map[string]string{"JSON Lines": "%s\n", "SSE": "data: %s\n\n"} {
-			if name == "SSE" && lines[0][0] != '{' {
-				continue // it is SSE
-			}
-			var before State
-			for i, line := range lines {
-				line = fmt.Sprintf(frame, line)
-				next := fmt.Sprintf(frame, lines[(i+1)%len(lines)])
-				after := *reloaded(t, &before)
-				want := problemFree(transcript(new(Reader), &after, []byte(line), ""))
-				if i%stride > 0 {
-					before = after
-					continue
+			t.Run(filepath.Base(file)+" as "+name, func(t *testing.T) {
+				if name == "SSE" && lines[0][0] != '{' {
+					return // it is SSE
 				}
-				whole := *reloaded(t, &after)
-				want += problemFree(transcript(new(Reader), &whole, []byte(next), ""))
-				step := 1 + len(line)/cuts
-				for cut := 1 + i%step; cut < len(line); cut += step {
-					if got := readFrom(t, before, line[:cut], line[cut:]+next); got != want {
-						t.Fatalf("%s as %s, line %d cut at %d (%q | %q)\n got:\n%s\nwant:\n%s", file, name, i+1, cut,
-							line[max(0, cut-40):cut], line[cut:min(len(line), cut+40)], got, want)
+				var before State
+				for i, line := range lines {
+					line = fmt.Sprintf(frame, line)
+					next := fmt.Sprintf(frame, lines[(i+1)%len(lines)])
+					after := *reloaded(t, &before)
+					want := problemFree(transcript(new(Reader), &after, []byte(line), ""))
+					if i%stride > 0 {
+						before = after
+						continue
 					}
+					whole := *reloaded(t, &after)
+					want += problemFree(transcript(new(Reader), &whole, []byte(next), ""))
+					step := 1 + len(line)/cuts
+					for cut := 1 + i%step; cut < len(line); cut += step {
+						if got := readFrom(t, before, line[:cut], line[cut:]+next); got != want {
+							t.Fatalf("%s as %s, line %d cut at %d (%q | %q)\n got:\n%s\nwant:\n%s", file, name, i+1, cut,
+								line[max(0, cut-40):cut], line[cut:min(len(line), cut+40)], got, want)
+						}
+					}
+					before = after
 				}
-				before = after
-			}
+			})
 		}
 	}
 }
@@ -162,23 +164,25 @@ func TestCutJSON(t *testing.T) {
 		"a field error, one input": {[]string{`error: {"code":500,"message":"no"}`}, "failure Text=\"no\"\n"},
 		"plain text with error":    {[]string{event + "\nerror: no such file\n" + event}, text + "problem 'e' where a JSON value is expected\n" + text},
 	} {
-		var got strings.Builder
-		var s State
-		for _, input := range c.inputs {
-			var r Reader
-			if input != "END" {
-				got.WriteString(transcript(&r, &s, []byte(input), ""))
-				continue
+		t.Run(name, func(t *testing.T) {
+			var got strings.Builder
+			var s State
+			for _, input := range c.inputs {
+				var r Reader
+				if input != "END" {
+					got.WriteString(transcript(&r, &s, []byte(input), ""))
+					continue
+				}
+				r.End(&s, Limits{})
+				got.WriteString(remaining(&r))
+				if s.Pending() {
+					t.Errorf("%s: %+v is left after the end", name, s)
+				}
 			}
-			r.End(&s, Limits{})
-			got.WriteString(remaining(&r))
-			if s.Pending() {
-				t.Errorf("%s: %+v is left after the end", name, s)
+			if got := problemFree(got.String()); got != c.want {
+				t.Errorf("%s: inputs %q\n got %s\nwant %s", name, c.inputs, got, c.want)
 			}
-		}
-		if got := problemFree(got.String()); got != c.want {
-			t.Errorf("%s: inputs %q\n got %s\nwant %s", name, c.inputs, got, c.want)
-		}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -97,8 +98,10 @@ func TestParseRepeating(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "{}\n$TEXT", "# a", "# a\n{}", "# a\n$TEXT\n{}", "# a\nevent: e"} {
-		if list, err := parseRepeating("f", bad); err == nil {
-			t.Errorf("%q: got %+v, want an error", bad, list)
-		}
+		t.Run(fmt.Sprintf("%.60s", bad), func(t *testing.T) {
+			if list, err := parseRepeating("f", bad); err == nil {
+				t.Errorf("%q: got %+v, want an error", bad, list)
+			}
+		})
 	}
 }

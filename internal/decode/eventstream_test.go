@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"hash/crc32"
 	"strings"
 	"testing"
@@ -82,13 +83,15 @@ func TestFrameVectors(t *testing.T) {
 		"0000003e0000002007fd83960c636f6e74656e742d747970650700106170706c69636174696f6e2f6a736f6e7b27666f6f273a27626172277d8d9c08b1": "problem the checksum of the lengths of a frame is wrong\n",
 		"0000008300000061a9d144e50f3a657863657074696f6e2d747970650700137468726f74746c696e67457863657074696f6e0d3a636f6e74656e742d747970650700106170706c69636174696f6e2f6a736f6e0d3a6d6573736167652d74797065070009657863657074696f6e7b226d657373616765223a22736c6f77227d9350311c": "run_start\nfailure Text=\"slow\"\nrun_end Text=\"slow\" Status=\"error\"\n",
 	} {
-		data, err := hex.DecodeString(vector)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := problemFree(readAll(t, string(data))); got != want {
-			t.Errorf("%s\n got %s\nwant %s", vector, got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", vector), func(t *testing.T) {
+			data, err := hex.DecodeString(vector)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := problemFree(readAll(t, string(data))); got != want {
+				t.Errorf("%s\n got %s\nwant %s", vector, got, want)
+			}
+		})
 	}
 }
 
@@ -132,23 +135,25 @@ func TestFrames(t *testing.T) {
 		"a cut frame, then the end":   {[]string{converse[0][:40], "END"}, "problem a frame was cut off after 40 bytes\n"},
 		"text, then frames":           {[]string{text, whole}, x + converseChunks},
 	} {
-		var got strings.Builder
-		var s State
-		for _, input := range c.inputs {
-			var r Reader
-			if input != "END" {
-				got.WriteString(transcript(&r, &s, []byte(input), ""))
-				continue
+		t.Run(name, func(t *testing.T) {
+			var got strings.Builder
+			var s State
+			for _, input := range c.inputs {
+				var r Reader
+				if input != "END" {
+					got.WriteString(transcript(&r, &s, []byte(input), ""))
+					continue
+				}
+				r.End(&s, Limits{})
+				got.WriteString(remaining(&r))
 			}
-			r.End(&s, Limits{})
-			got.WriteString(remaining(&r))
-		}
-		if got := problemFree(got.String()); got != c.want {
-			t.Errorf("%s: inputs %q\n got %s\nwant %s", name, c.inputs, got, c.want)
-		}
-		if s.Pending() {
-			t.Errorf("%s: %+v is left", name, s.Cut)
-		}
+			if got := problemFree(got.String()); got != c.want {
+				t.Errorf("%s: inputs %q\n got %s\nwant %s", name, c.inputs, got, c.want)
+			}
+			if s.Pending() {
+				t.Errorf("%s: %+v is left", name, s.Cut)
+			}
+		})
 	}
 }
 

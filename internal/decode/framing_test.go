@@ -272,9 +272,11 @@ func TestCutEvents(t *testing.T) {
 		"data that is no JSON, then an event": {[]string{"data: hello-wor", "ld\n\ndata: " + event}, "problem 'h' where a JSON value is expected\n" + text},
 		"nothing":                             {[]string{"", " \n", ": comment\n\n", "\r\n", "event: x\n\n", wire.BOM}, ""},
 	} {
-		if got := problemFree(readAll(t, c.inputs...)); got != c.want {
-			t.Errorf("%s: inputs %q\n got %s\nwant %s", name, c.inputs, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := problemFree(readAll(t, c.inputs...)); got != c.want {
+				t.Errorf("%s: inputs %q\n got %s\nwant %s", name, c.inputs, got, c.want)
+			}
+		})
 	}
 }
 

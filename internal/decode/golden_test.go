@@ -2,7 +2,6 @@ package decode
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,9 +11,8 @@ import (
 	"testing"
 
 	"streamer/internal/chunks"
+	"streamer/test/testkit"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestGolden reads each testdata/<format>/*.jsonl, one input per line, and
 // compares its chunks, one per line, with the file *.chunks beside it. It reads
@@ -59,19 +57,7 @@ func golden(t *testing.T, file string) {
 	// A new format does not change the files of the others.
 	got := strings.ReplaceAll(read.String(), strings.Join(Names(), ", "), "…")
 	path := strings.TrimSuffix(file, filepath.Ext(file)) + ".chunks"
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s\n got:\n%s\nwant:\n%s", file, got, want)
-	}
+	testkit.Golden(t, path, got)
 }
 
 // transcript reads one input and returns its chunks and problems as lines.

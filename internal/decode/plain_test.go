@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -22,15 +23,17 @@ func TestPlainText(t *testing.T) {
 		"12":                                      "",
 		"caf\xe9":                                 "",
 	} {
-		for _, format := range []string{"", "codex-exec"} {
-			var s State
-			var r Reader
-			transcript(&r, &s, []byte(started), format)
-			got := transcript(&r, &s, []byte(text), format) + transcript(&r, &s, []byte(text+"\n"+failed+"\n"), format)
-			if strings.Contains(got, "problem") != (want != "") || !strings.HasSuffix(got, "run_end Text=\"x\" Status=\"error\"\n") {
-				t.Errorf("%s, format %q\n got %s\nwant %q, and the end of the run", text, format, got, want)
+		t.Run(text, func(t *testing.T) {
+			for _, format := range []string{"", "codex-exec"} {
+				var s State
+				var r Reader
+				transcript(&r, &s, []byte(started), format)
+				got := transcript(&r, &s, []byte(text), format) + transcript(&r, &s, []byte(text+"\n"+failed+"\n"), format)
+				if strings.Contains(got, "problem") != (want != "") || !strings.HasSuffix(got, "run_end Text=\"x\" Status=\"error\"\n") {
+					t.Errorf("%s, format %q\n got %s\nwant %q, and the end of the run", text, format, got, want)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -47,19 +50,21 @@ func TestEarlyPlainText(t *testing.T) {
 		{"", "", ""},
 		{"[info] a\nb c\n{\"type\":\"turn.started\"}", "", "run_start Explicit=true\n"},
 	} {
-		var s State
-		var r Reader
-		if got := transcript(&r, &s, []byte("Loaded cached credentials.\n"), ""); got != "" || !s.Pending() {
-			t.Errorf("got %q at once, cut %v; want nothing, true", got, s.Pending())
-		}
-		clone := *reloaded(t, &s)
-		if got := transcript(&r, &clone, []byte(test.then), test.format); !strings.HasPrefix(got, test.want) || clone.Pending() != (test.then == "") {
-			t.Errorf("then %s: got %q, cut %v, want %q", test.then, got, clone.Pending(), test.want)
-		}
-		r.End(&s, Limits{})
-		if !r.Next() || r.Problem() == nil || r.Next() || s.Pending() {
-			t.Errorf("the end of the stream reports %v, want one problem", r.Problem())
-		}
+		t.Run(fmt.Sprintf("%.60s", test.then+" "+test.format), func(t *testing.T) {
+			var s State
+			var r Reader
+			if got := transcript(&r, &s, []byte("Loaded cached credentials.\n"), ""); got != "" || !s.Pending() {
+				t.Errorf("got %q at once, cut %v; want nothing, true", got, s.Pending())
+			}
+			clone := *reloaded(t, &s)
+			if got := transcript(&r, &clone, []byte(test.then), test.format); !strings.HasPrefix(got, test.want) || clone.Pending() != (test.then == "") {
+				t.Errorf("then %s: got %q, cut %v, want %q", test.then, got, clone.Pending(), test.want)
+			}
+			r.End(&s, Limits{})
+			if !r.Next() || r.Problem() == nil || r.Next() || s.Pending() {
+				t.Errorf("the end of the stream reports %v, want one problem", r.Problem())
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -78,14 +79,16 @@ func TestMostFormatsAreNotPossible(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"session/update","params":{}}`:                          {"langchain", "langgraph-protocol", "acp"},
 		`[]`: {"langchain"},
 	} {
-		var got []string
-		for i, format := range formats {
-			if possible(wire.Frame{JSON: jsonscan.ValueOf(event)})&(1<<i) != 0 {
-				got = append(got, format.Name)
+		t.Run(fmt.Sprintf("%.60s", event), func(t *testing.T) {
+			var got []string
+			for i, format := range formats {
+				if possible(wire.Frame{JSON: jsonscan.ValueOf(event)})&(1<<i) != 0 {
+					got = append(got, format.Name)
+				}
 			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s\n got %q\nwant %q", event, got, want)
-		}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s\n got %q\nwant %q", event, got, want)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -61,13 +62,15 @@ func TestKnownFormats(t *testing.T) {
 		{"", "", `{"role":"tool","tool_call_id":"a","content":"x"}`, "", "problem unknown_format"},
 		{"", "", `{"role":"tool","tool_name":"f","content":"x"}`, "ollama", `result Name="f"`},
 	} {
-		var m State
-		var r Reader
-		transcript(&r, &m, []byte(c.before), "")
-		got := transcript(&r, &m, []byte(c.input), c.header)
-		if !strings.HasPrefix(got, c.want) || m.Format != c.format {
-			t.Errorf("%s after %q, header %q\n got %s, format %q\nwant %s, format %q", c.input, c.before, c.header, got, m.Format, c.want, c.format)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.header+" "+c.input), func(t *testing.T) {
+			var m State
+			var r Reader
+			transcript(&r, &m, []byte(c.before), "")
+			got := transcript(&r, &m, []byte(c.input), c.header)
+			if !strings.HasPrefix(got, c.want) || m.Format != c.format {
+				t.Errorf("%s after %q, header %q\n got %s, format %q\nwant %s, format %q", c.input, c.before, c.header, got, m.Format, c.want, c.format)
+			}
+		})
 	}
 }
 
@@ -132,12 +135,14 @@ func TestDepthAndSize(t *testing.T) {
 		"wrapped, not":        {`{"event":"x","data":{},"more":1}`, "problem unknown_format"},
 		"batches of one kind": {"[" + textEvent + "," + textEvent + "]", "text Message=\"c\" IDVaries=true Text=\"x\"\ntext Message=\"c\" IDVaries=true Text=\"x\"\n"},
 	} {
-		var m State
-		var r Reader
-		got := transcript(&r, &m, []byte(c.input), "")
-		if got != c.want && !(strings.HasSuffix(c.want, "_format") && strings.HasPrefix(got, c.want)) {
-			t.Errorf("%s\n got %.300s\nwant %.300s", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			var m State
+			var r Reader
+			got := transcript(&r, &m, []byte(c.input), "")
+			if got != c.want && !(strings.HasSuffix(c.want, "_format") && strings.HasPrefix(got, c.want)) {
+				t.Errorf("%s\n got %.300s\nwant %.300s", name, got, c.want)
+			}
+		})
 	}
 }
 

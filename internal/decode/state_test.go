@@ -79,10 +79,12 @@ func TestStateUnknown(t *testing.T) {
 		`d: decode: the state is of an unknown format "" at offset 6`:           {"", new(anthropic.Decoder)},
 		`d.s.m: an object where a text is expected at offset 21`:                {"anthropic", &claudecode.Decoder{Root: claudecode.Agent{Parent: "p"}}},
 	} {
-		data := form(&State{Decoders: []FormatDecoder{d}})
-		if err := stored.Load([]byte(data), new(State), (*State).Fields); err == nil || err.Error() != want {
-			t.Errorf("%q: error %v, want %s", data, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			data := form(&State{Decoders: []FormatDecoder{d}})
+			if err := stored.Load([]byte(data), new(State), (*State).Fields); err == nil || err.Error() != want {
+				t.Errorf("%q: error %v, want %s", data, err, want)
+			}
+		})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"streamer/internal/stored"
+	"streamer/test/testkit"
 )
 
 // slotTexts returns the values in the slot of the text: valid ones, and some
@@ -298,12 +299,14 @@ func TestTemplatesDecoys(t *testing.T) {
 			`{"candidates":[{"content":{"parts":[{"text":"a"}]}}],"responseId":"b"}`,
 		},
 	} {
-		b := newReaders()
-		for _, input := range slices.Concat(inputs[:1], inputs, inputs) {
-			if differ, _ := b.read(input, ""); differ != "" {
-				t.Errorf("%s: %s", name, differ)
+		t.Run(name, func(t *testing.T) {
+			b := newReaders()
+			for _, input := range slices.Concat(inputs[:1], inputs, inputs) {
+				if differ, _ := b.read(input, ""); differ != "" {
+					t.Errorf("%s: %s", name, differ)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -344,7 +347,7 @@ func TestTemplatesPieces(t *testing.T) {
 // order, so that deltas meet states in which they begin, or belong to, another
 // message, block or call.
 func TestTemplatesInterleaved(t *testing.T) {
-	const inputs = 800 / stride
+	inputs := 800 / stride
 	for _, format := range formats {
 		random, b := rand.New(rand.NewPCG(1, 2)), newReaders()
 		var events []string
@@ -394,13 +397,9 @@ func TestTemplatesCost(t *testing.T) {
 // TestTemplatesCorpus reads every stream twice, with one Reader for all of them.
 func TestTemplatesCorpus(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "*", "*.jsonl"))
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
-	recorded, _ := filepath.Glob(filepath.Join(root, "formats", "corpus", "*", "*.jsonl"))
+	recorded, _ := filepath.Glob(testkit.Shared("formats", "corpus", "*", "*.jsonl"))
 	if len(recorded) == 0 {
-		t.Logf("no recorded streams at %s: set STREAMER_SHARED", root)
+		t.Logf("no recorded streams at %s: set STREAMER_SHARED", testkit.Shared())
 	}
 	if files = append(files, recorded...); len(files) == 0 {
 		t.Fatal("no streams")

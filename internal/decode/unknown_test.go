@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -24,15 +25,17 @@ func TestUnknownParts(t *testing.T) {
 		{"codex-exec", `{"type":"item.started","item":{"id":"i","type":"image_view","path":"a.png"}}`, `the item of the unknown type "image_view" has "path"`},
 		{"acp", `{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"call_moved","toolCallId":"c"}}}`, `the session/update of the unknown type "call_moved" has "toolCallId"`},
 	} {
-		var m State
-		var r Reader
-		got := transcript(&r, &m, []byte(c.event), c.format)
-		if c.want != "" && !strings.Contains(got, "problem bad_shape at 0 line 0: "+c.want+lost+"\n") || c.want == "" && strings.Contains(got, "problem") {
-			t.Errorf("%s: %s\ngot %s\nwant %q", c.format, c.event, got, c.want)
-		}
-		if strings.Contains(c.event, `"a"`) && c.format != "gemini" && !strings.Contains(got, `Text="a"`) {
-			t.Errorf("%s: %s\ngot %s\nwithout the text", c.format, c.event, got)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.event), func(t *testing.T) {
+			var m State
+			var r Reader
+			got := transcript(&r, &m, []byte(c.event), c.format)
+			if c.want != "" && !strings.Contains(got, "problem bad_shape at 0 line 0: "+c.want+lost+"\n") || c.want == "" && strings.Contains(got, "problem") {
+				t.Errorf("%s: %s\ngot %s\nwant %q", c.format, c.event, got, c.want)
+			}
+			if strings.Contains(c.event, `"a"`) && c.format != "gemini" && !strings.Contains(got, `Text="a"`) {
+				t.Errorf("%s: %s\ngot %s\nwithout the text", c.format, c.event, got)
+			}
+		})
 	}
 }
 
@@ -44,12 +47,14 @@ func TestListsInLogs(t *testing.T) {
 		`["info",{"level":1}]`:          false,
 		`[info] {"tool_call_id":"c"}`:   false,
 	} {
-		var m State
-		var r Reader
-		transcript(&r, &m, []byte(`{"type":"turn.started"}`), "")
-		if got := strings.Contains(transcript(&r, &m, []byte(line), ""), "problem"); got != want {
-			t.Errorf("%s: rejected %v, want %v", line, got, want)
-		}
+		t.Run(line, func(t *testing.T) {
+			var m State
+			var r Reader
+			transcript(&r, &m, []byte(`{"type":"turn.started"}`), "")
+			if got := strings.Contains(transcript(&r, &m, []byte(line), ""), "problem"); got != want {
+				t.Errorf("%s: rejected %v, want %v", line, got, want)
+			}
+		})
 	}
 }
 
@@ -81,11 +86,13 @@ func TestKnownParts(t *testing.T) {
 		{"acp", `{"jsonrpc":"2.0","method":"_vendor/call","params":{"toolCallId":"c"}}`},
 		{"acp", `{"jsonrpc":"2.0","id":3,"method":"session/new","params":{"mcpServers":[{"command":"x","args":["y"]}]}}`},
 	} {
-		var m State
-		var r Reader
-		if got := transcript(&r, &m, []byte(c.event), c.format); got != "" {
-			t.Errorf("%s: %s\ngot %s", c.format, c.event, got)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.event), func(t *testing.T) {
+			var m State
+			var r Reader
+			if got := transcript(&r, &m, []byte(c.event), c.format); got != "" {
+				t.Errorf("%s: %s\ngot %s", c.format, c.event, got)
+			}
+		})
 	}
 }
 
@@ -112,15 +119,17 @@ func TestCursorAgentIsRecognised(t *testing.T) {
 		{[]string{`{"type":"result","subtype":"success","is_error":false,"result":"x","session_id":"s","request_id":"r"}`}, "cursor-agent"},
 		{[]string{`{"type":"result","subtype":"success","is_error":false,"result":"x","session_id":"s","uuid":"u"}`}, "claude-code"},
 	} {
-		var m State
-		var r Reader
-		for _, line := range c.lines {
-			if got := transcript(&r, &m, []byte(line), ""); strings.Contains(got, "problem") {
-				t.Errorf("%s\ngot %s", line, got)
+		t.Run(c.want, func(t *testing.T) {
+			var m State
+			var r Reader
+			for _, line := range c.lines {
+				if got := transcript(&r, &m, []byte(line), ""); strings.Contains(got, "problem") {
+					t.Errorf("%s\ngot %s", line, got)
+				}
 			}
-		}
-		if m.Format != c.want {
-			t.Errorf("%s\nis of the format %q, want %q", strings.Join(c.lines, "\n"), m.Format, c.want)
-		}
+			if m.Format != c.want {
+				t.Errorf("%s\nis of the format %q, want %q", strings.Join(c.lines, "\n"), m.Format, c.want)
+			}
+		})
 	}
 }

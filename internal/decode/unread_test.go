@@ -200,10 +200,12 @@ func TestUnreadSlotsReport(t *testing.T) {
 		"claims":  peeking(nil, func(f wire.Frame) bool { return obfuscation(f) != "other" }),
 		"nothing": peeking(nil, nil),
 	} {
-		problems := readUnread(&format, format.New(), event, sourceValues(t, &format))
-		if want := name != "nothing"; (len(problems) > 0) != want {
-			t.Errorf("%s: %d problems, want some: %v", name, len(problems), want)
-		}
+		t.Run(name, func(t *testing.T) {
+			problems := readUnread(&format, format.New(), event, sourceValues(t, &format))
+			if want := name != "nothing"; (len(problems) > 0) != want {
+				t.Errorf("%s: %d problems, want some: %v", name, len(problems), want)
+			}
+		})
 	}
 }
 

@@ -227,11 +227,13 @@ func TestStart(t *testing.T) {
 		{"nothing", none, Options{}, 1, false},
 		{"a key before a later round", none, Options{Key: key}, 2, false},
 	} {
-		p := player{viewers: c.viewers}
-		err := p.awaitStart(waiting, io.Discard, c.options, c.round)
-		if (err == nil) != c.begins {
-			t.Errorf("%s: got %v, want a beginning: %v", c.what, err, c.begins)
-		}
+		t.Run(c.what, func(t *testing.T) {
+			p := player{viewers: c.viewers}
+			err := p.awaitStart(waiting, io.Discard, c.options, c.round)
+			if (err == nil) != c.begins {
+				t.Errorf("%s: got %v, want a beginning: %v", c.what, err, c.begins)
+			}
+		})
 	}
 }
 

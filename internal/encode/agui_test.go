@@ -124,14 +124,16 @@ func TestAGReducerFinds(t *testing.T) {
 		{start + text + `{"type":"MESSAGES_SNAPSHOT","messages":[]}|` + end, "a snapshot drops"},
 		{`[DONE]`, "invalid character"},
 	} {
-		var b bytes.Buffer
-		for data := range strings.SplitSeq(strings.TrimSuffix(c.stream, "|"), "|") {
-			fmt.Fprintf(&b, "data: %s\n\n", data)
-		}
-		_, err := reduceAG(b.Bytes(), nil)
-		if got := fmt.Sprint(err); (c.want == "") != (err == nil) || !strings.Contains(got, c.want) && c.want != "" {
-			t.Errorf("%s\ngot %v, want %q", c.stream, err, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.stream), func(t *testing.T) {
+			var b bytes.Buffer
+			for data := range strings.SplitSeq(strings.TrimSuffix(c.stream, "|"), "|") {
+				fmt.Fprintf(&b, "data: %s\n\n", data)
+			}
+			_, err := reduceAG(b.Bytes(), nil)
+			if got := fmt.Sprint(err); (c.want == "") != (err == nil) || !strings.Contains(got, c.want) && c.want != "" {
+				t.Errorf("%s\ngot %v, want %q", c.stream, err, c.want)
+			}
+		})
 	}
 }
 
@@ -174,20 +176,22 @@ func TestAGArgs(t *testing.T) {
 		"no text":         {[]events.Event{custom, argsComplete2("1.0", "")}, `""`, ""},
 		"text, cut":       {[]events.Event{custom, argsDelta("1.0", 0, "a")}, `"a"`, `"argsIncomplete":true`},
 	} {
-		for _, stored := range []int{len(c.list) + 3, 0} {
-			u := turnOfEvents(t, append(c.list, stopped)...)
-			b, _ := u.encodeFor(t, nil, stored)
-			if got := agDeltas(b); got != c.want {
-				t.Errorf("%s: got %q, want %q", name, got, c.want)
+		t.Run(name, func(t *testing.T) {
+			for _, stored := range []int{len(c.list) + 3, 0} {
+				u := turnOfEvents(t, append(c.list, stopped)...)
+				b, _ := u.encodeFor(t, nil, stored)
+				if got := agDeltas(b); got != c.want {
+					t.Errorf("%s: got %q, want %q", name, got, c.want)
+				}
+				_, end, _ := strings.Cut(string(b), `"TOOL_CALL_END"`)
+				if end, _, _ = strings.Cut(end, "\n"); !strings.Contains(end, c.meta) || c.meta == "" && strings.Contains(end, "args") {
+					t.Errorf("%s: got end %s, want it with %s", name, end, c.meta)
+				}
+				if _, err := reduceAG(b, nil); err != nil {
+					t.Errorf("%s: %v\n%s", name, err, b)
+				}
 			}
-			_, end, _ := strings.Cut(string(b), `"TOOL_CALL_END"`)
-			if end, _, _ = strings.Cut(end, "\n"); !strings.Contains(end, c.meta) || c.meta == "" && strings.Contains(end, "args") {
-				t.Errorf("%s: got end %s, want it with %s", name, end, c.meta)
-			}
-			if _, err := reduceAG(b, nil); err != nil {
-				t.Errorf("%s: %v\n%s", name, err, b)
-			}
-		}
+		})
 	}
 }
 
@@ -204,13 +208,15 @@ func TestAGReplacedArgs(t *testing.T) {
 		events.Event{Type: events.ToolCallStart, Call: "1.0"},
 		argsDelta("1.0", 0, `{"x":`), argsDelta("1.0", 2, `y":`), argsDelta("1.0", 5, "1}"), argsComplete("1.0", `{"y":1}`))
 	for stored, want := range map[int]string{len(u.log): `{"y":1}`, 0: `{"x":null}`} {
-		b, _ := u.encodeFor(t, nil, stored)
-		if got := agDeltas(b); got != want {
-			t.Errorf("%d events stored: got %q, want %q", stored, got, want)
-		}
-		if has := strings.Contains(string(b), `"args":"{\"y\":1}"`); has != (stored == 0) {
-			t.Errorf("%d events stored: the metadata has the args: %v\n%s", stored, has, b)
-		}
+		t.Run(fmt.Sprint(stored), func(t *testing.T) {
+			b, _ := u.encodeFor(t, nil, stored)
+			if got := agDeltas(b); got != want {
+				t.Errorf("%d events stored: got %q, want %q", stored, got, want)
+			}
+			if has := strings.Contains(string(b), `"args":"{\"y\":1}"`); has != (stored == 0) {
+				t.Errorf("%d events stored: the metadata has the args: %v\n%s", stored, has, b)
+			}
+		})
 	}
 }
 
@@ -232,21 +238,23 @@ func TestAGHumanMessage(t *testing.T) {
 		`{"id":"u","role":"user","content":[{"type":"text","text":"asked"}]}`: false,
 		`{"id":"msg_1.2","role":"user","content":"asked"}`:                    true,
 	} {
-		var messages []json.RawMessage
-		if history != "" {
-			messages = append(messages, json.RawMessage(history))
-		}
-		b, _ := u.encodeFor(t, &Client{Messages: messages}, 0)
-		m, err := reduceAG(b, messages)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Contains(string(b), `"delta":"asked"`); got != shown || strings.Contains(string(b), "obey") {
-			t.Errorf("%s: shown: %v, want %v\n%s", history, got, shown, b)
-		}
-		if s := m.find("msg_1.2"); (s != nil) != shown || shown && s.text() != "asked" {
-			t.Errorf("%s: got %s", history, m)
-		}
+		t.Run(history, func(t *testing.T) {
+			var messages []json.RawMessage
+			if history != "" {
+				messages = append(messages, json.RawMessage(history))
+			}
+			b, _ := u.encodeFor(t, &Client{Messages: messages}, 0)
+			m, err := reduceAG(b, messages)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(string(b), `"delta":"asked"`); got != shown || strings.Contains(string(b), "obey") {
+				t.Errorf("%s: shown: %v, want %v\n%s", history, got, shown, b)
+			}
+			if s := m.find("msg_1.2"); (s != nil) != shown || shown && s.text() != "asked" {
+				t.Errorf("%s: got %s", history, m)
+			}
+		})
 	}
 }
 

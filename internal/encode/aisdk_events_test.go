@@ -2,6 +2,7 @@ package encode
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -62,13 +63,15 @@ func TestAIReplacedArgs(t *testing.T) {
 		5:          {call + `"{\"y\":"`, call + `"1}"`}, // connects after the replacement
 		0:          {call + `"{\"x\":"`},
 	} {
-		b, _ := u.encode(t, "ai-sdk", history)
-		if got := sent(b, "tool-input-delta"); !slices.Equal(got, want) {
-			t.Errorf("%d events stored: got %q, want %q", history, got, want)
-		}
-		if got := sent(b, "tool-input-available"); len(got) != 1 || !strings.Contains(got[0], `"input":{"y":1}`) {
-			t.Errorf("%d events stored: got input %q", history, got)
-		}
+		t.Run(fmt.Sprint(history), func(t *testing.T) {
+			b, _ := u.encode(t, "ai-sdk", history)
+			if got := sent(b, "tool-input-delta"); !slices.Equal(got, want) {
+				t.Errorf("%d events stored: got %q, want %q", history, got, want)
+			}
+			if got := sent(b, "tool-input-available"); len(got) != 1 || !strings.Contains(got[0], `"input":{"y":1}`) {
+				t.Errorf("%d events stored: got input %q", history, got)
+			}
+		})
 	}
 }
 
@@ -131,15 +134,17 @@ func TestAIReset(t *testing.T) {
 		"a call that was stopped": {[]events.Event{call, result(events.Cancelled, events.ByInterrupt)}, false},
 		"a call that runs":        {[]events.Event{call, argsComplete("1.0", "{}")}, false},
 	} {
-		list := append(slices.Clone(c.list), events.Event{Type: events.MessageFinished, Superseded: true}, events.Event{Type: events.MessageStarted, By: "m2"})
-		u := turnOfEvents(t, list...)
-		b, _ := u.encode(t, "ai-sdk", 0)
-		if got := len(sent(b, "reset-step")) == 1; got != c.reset {
-			t.Errorf("%s: reset is %v, want %v\n%s", name, got, c.reset, b)
-		}
-		if _, err := reduceAI(b, func(string) bool { return false }); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			list := append(slices.Clone(c.list), events.Event{Type: events.MessageFinished, Superseded: true}, events.Event{Type: events.MessageStarted, By: "m2"})
+			u := turnOfEvents(t, list...)
+			b, _ := u.encode(t, "ai-sdk", 0)
+			if got := len(sent(b, "reset-step")) == 1; got != c.reset {
+				t.Errorf("%s: reset is %v, want %v\n%s", name, got, c.reset, b)
+			}
+			if _, err := reduceAI(b, func(string) bool { return false }); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 

@@ -102,13 +102,15 @@ func TestAIReducerFinds(t *testing.T) {
 		start + whole + `{"type":"tool-output-error","toolCallId":"c","errorText":"x"}|` + end:                                                               "not possible",
 		strings.TrimSuffix(start+end, "|[DONE]"): "[DONE] is false",
 	} {
-		var b bytes.Buffer
-		for data := range strings.SplitSeq(stream, "|") {
-			fmt.Fprintf(&b, "data: %s\n\n", data)
-		}
-		_, err := reduceAI(b.Bytes(), func(string) bool { return false })
-		if got := fmt.Sprint(err); (want == "") != (err == nil) || !strings.Contains(got, want) && want != "" {
-			t.Errorf("%s\ngot %v, want %q", stream, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", stream), func(t *testing.T) {
+			var b bytes.Buffer
+			for data := range strings.SplitSeq(stream, "|") {
+				fmt.Fprintf(&b, "data: %s\n\n", data)
+			}
+			_, err := reduceAI(b.Bytes(), func(string) bool { return false })
+			if got := fmt.Sprint(err); (want == "") != (err == nil) || !strings.Contains(got, want) && want != "" {
+				t.Errorf("%s\ngot %v, want %q", stream, err, want)
+			}
+		})
 	}
 }

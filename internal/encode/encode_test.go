@@ -1,16 +1,13 @@
 package encode
 
 import (
-	"flag"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"streamer/internal/events"
+	"streamer/test/testkit"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestNativeBytes checks the bytes of each method.
 func TestNativeBytes(t *testing.T) {
@@ -24,7 +21,7 @@ func TestNativeBytes(t *testing.T) {
 	b = e.Heartbeat(b)
 	b = e.Event(b, events.Record{Seq: 1<<64 - 1, Type: events.ToolCallResult, Data: nil}, nil)
 	b = e.End(b, Shutdown)
-	golden(t, "testdata/native.sse", b)
+	testkit.Golden(t, "testdata/native.sse", string(b))
 }
 
 // open returns an encoder of a protocol.
@@ -35,23 +32,6 @@ func open(t testing.TB, name string) Encoder {
 		t.Fatal(err)
 	}
 	return p.New()
-}
-
-// golden compares bytes with a golden file.
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != string(want) {
-		t.Errorf("%s:\ngot:\n%s\nwant:\n%s", path, got, want)
-	}
 }
 
 // TestFindNamesProtocols checks the default protocol and the error for an unknown

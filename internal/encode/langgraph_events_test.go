@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -23,14 +24,16 @@ func TestLangGraphFinds(t *testing.T) {
 		{[]string{`{"type":"ai","id":"m"}`}, "unknown type"},
 		{[]string{start, strings.Replace(start, `"m"`, `"n"`, 1)}, "two places"},
 	} {
-		var frames []string
-		for _, k := range c.chunks {
-			frames = append(frames, "event: messages\ndata: ["+k+",{}]\n\n")
-		}
-		_, err := readLangGraph(frames, nil)
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: got %v, want %q", c.chunks, err, c.want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			var frames []string
+			for _, k := range c.chunks {
+				frames = append(frames, "event: messages\ndata: ["+k+",{}]\n\n")
+			}
+			_, err := readLangGraph(frames, nil)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%q: got %v, want %q", c.chunks, err, c.want)
+			}
+		})
 	}
 	for _, frames := range [][]string{
 		{"id: 2\nevent: end\ndata: null\n\n", "id: 3\nevent: end\ndata: null\n\n"},
@@ -73,10 +76,12 @@ func TestAgentProtocolFinds(t *testing.T) {
 		{[]string{tool, ended, ended}, "the call is"},
 		{[]string{`other {}`}, "unknown method"},
 	} {
-		_, err := readAgentProtocol(apFrames(c.list))
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: got %v, want %q", c.list, err, c.want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			_, err := readAgentProtocol(apFrames(c.list))
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%q: got %v, want %q", c.list, err, c.want)
+			}
+		})
 	}
 	if _, err := readAgentProtocol(append(apFrames([]string{tool}), apFrames([]string{tool})...)); err == nil {
 		t.Error("one id twice in a connection: got no error")
@@ -114,9 +119,11 @@ func TestFilter(t *testing.T) {
 		{Filter{Namespaces: [][]string{{"a"}}, Depth: &one}, "a:1|b:2", true},
 		{Filter{Namespaces: [][]string{{}}, Depth: &one}, "a:1|b:2", false},
 	} {
-		if got := c.f.selects("messages", splitNamespace(c.ns)); got != c.want {
-			t.Errorf("%+v selects %q: got %v, want %v", c.f, c.ns, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.ns, " ", c.want), func(t *testing.T) {
+			if got := c.f.selects("messages", splitNamespace(c.ns)); got != c.want {
+				t.Errorf("%+v selects %q: got %v, want %v", c.f, c.ns, got, c.want)
+			}
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"streamer/internal/inputs"
+	"streamer/test/testkit"
 )
 
 // TestScripts runs each testdata/<protocol>/*.txt. A line without indentation is an
@@ -25,12 +26,14 @@ func TestScripts(t *testing.T) {
 		t.Fatal("no scripts", err)
 	}
 	for _, f := range files {
-		want, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
 		protocol := filepath.Base(filepath.Dir(f))
-		golden(t, f, []byte(runScript(t, protocol, string(want))))
+		t.Run(protocol+"/"+strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			testkit.Golden(t, f, runScript(t, protocol, string(want)))
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package events
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -128,20 +129,22 @@ func TestTime(t *testing.T) {
 		{"yesterday", ""},
 		{"2026-03-02", ""},
 	} {
-		var got Time
-		err := got.UnmarshalText([]byte(c.in))
-		if c.want == "" {
-			if err == nil {
-				t.Errorf("%s is read as %s", c.in, got)
+		t.Run(c.in, func(t *testing.T) {
+			var got Time
+			err := got.UnmarshalText([]byte(c.in))
+			if c.want == "" {
+				if err == nil {
+					t.Errorf("%s is read as %s", c.in, got)
+				}
+				return
 			}
-			continue
-		}
-		if err != nil || got.String() != c.want {
-			t.Errorf("%s: %s, %v, want %s", c.in, got, err, c.want)
-		}
-		if text, err := got.MarshalText(); err != nil || string(text) != c.want {
-			t.Errorf("%s is written %s, %v", c.want, text, err)
-		}
+			if err != nil || got.String() != c.want {
+				t.Errorf("%s: %s, %v, want %s", c.in, got, err, c.want)
+			}
+			if text, err := got.MarshalText(); err != nil || string(text) != c.want {
+				t.Errorf("%s is written %s, %v", c.want, text, err)
+			}
+		})
 	}
 	if got, want := At(time.UnixMilli(5)).Add(1500*time.Microsecond), Time(6); got != want {
 		t.Errorf("5 ms and 1.5 ms later: %d, want %d", got, want)
@@ -171,29 +174,33 @@ func TestTerminal(t *testing.T) {
 		BuildingArgs: false, ArgsComplete: false, AwaitingInput: false, Interrupted: false, "": false,
 		Completed: true, Error: true, Denied: true, Cancelled: true, TimedOut: true,
 	} {
-		if got := s.Terminal(); got != want {
-			t.Errorf("%q: %v, want %v", s, got, want)
-		}
+		t.Run(fmt.Sprint(s), func(t *testing.T) {
+			if got := s.Terminal(); got != want {
+				t.Errorf("%q: %v, want %v", s, got, want)
+			}
+		})
 	}
 }
 
 func TestBlob(t *testing.T) {
 	for _, n := range []int{1, BlobChunk, BlobChunk + 1, 3*BlobChunk + 7} {
-		data := []byte(strings.Repeat("é", n)[:n])
-		b := NewBlob(data)
-		var joined []byte
-		for i, name := range b.Ref.Chunks {
-			piece := b.Chunk(i)
-			if digest(piece) != name || len(piece) > BlobChunk {
-				t.Errorf("%d bytes: chunk %d of %d bytes does not match its name", n, i, len(piece))
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			data := []byte(strings.Repeat("é", n)[:n])
+			b := NewBlob(data)
+			var joined []byte
+			for i, name := range b.Ref.Chunks {
+				piece := b.Chunk(i)
+				if digest(piece) != name || len(piece) > BlobChunk {
+					t.Errorf("%d bytes: chunk %d of %d bytes does not match its name", n, i, len(piece))
+				}
+				joined = append(joined, piece...)
 			}
-			joined = append(joined, piece...)
-		}
-		if string(joined) != string(data) || b.Ref.Size != n || b.Ref.SHA256 != digest(data) {
-			t.Errorf("%d bytes: %d bytes in %d chunks", n, len(joined), len(b.Ref.Chunks))
-		}
-		if !strings.HasPrefix(string(data), b.Ref.Preview) || strings.ContainsRune(b.Ref.Preview, '\uFFFD') || len(b.Ref.Preview) > previewBytes {
-			t.Errorf("%d bytes: preview %q", n, b.Ref.Preview)
-		}
+			if string(joined) != string(data) || b.Ref.Size != n || b.Ref.SHA256 != digest(data) {
+				t.Errorf("%d bytes: %d bytes in %d chunks", n, len(joined), len(b.Ref.Chunks))
+			}
+			if !strings.HasPrefix(string(data), b.Ref.Preview) || strings.ContainsRune(b.Ref.Preview, '\uFFFD') || len(b.Ref.Preview) > previewBytes {
+				t.Errorf("%d bytes: preview %q", n, b.Ref.Preview)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -12,14 +13,16 @@ func TestSentences(t *testing.T) {
 	for _, lang := range Langs {
 		seen := map[string]Text{}
 		for _, text := range texts {
-			s := Sentence(text, lang)
-			if !strings.Contains(s, "{name}") || !strings.Contains(s, "{id}") {
-				t.Errorf("%s in %s does not name the call: %s", text, lang, s)
-			}
-			if other, ok := seen[s]; ok {
-				t.Errorf("%s in %s is the sentence of %s", text, lang, other)
-			}
-			seen[s] = text
+			t.Run(string(text), func(t *testing.T) {
+				s := Sentence(text, lang)
+				if !strings.Contains(s, "{name}") || !strings.Contains(s, "{id}") {
+					t.Errorf("%s in %s does not name the call: %s", text, lang, s)
+				}
+				if other, ok := seen[s]; ok {
+					t.Errorf("%s in %s is the sentence of %s", text, lang, other)
+				}
+				seen[s] = text
+			})
 		}
 	}
 	if got, want := Sentence(TextTimeout, "de"), Sentence(TextTimeout, "en"); got != want {
@@ -40,9 +43,11 @@ func TestTextFor(t *testing.T) {
 		ByArgsTimeout:   {TextTimeout, TextArgs},
 		ByNewMessage:    {TextNewMessage, TextNewMessage},
 	} {
-		if got := [2]Text{TextFor(code, true), TextFor(code, false)}; got != want {
-			t.Errorf("%s: %v, want %v", code, got, want)
-		}
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			if got := [2]Text{TextFor(code, true), TextFor(code, false)}; got != want {
+				t.Errorf("%s: %v, want %v", code, got, want)
+			}
+		})
 	}
 }
 
@@ -53,9 +58,11 @@ func TestFill(t *testing.T) {
 		{"{name} {id}", "{id}", "{name}", "{id} {name}"},
 		{"nothing {else}", "f", "c", "nothing {else}"},
 	} {
-		if got := Fill(c.template, c.name, c.id); got != c.want {
-			t.Errorf("%q of %q, %q: %q, want %q", c.template, c.name, c.id, got, c.want)
-		}
+		t.Run(c.template+" "+c.name, func(t *testing.T) {
+			if got := Fill(c.template, c.name, c.id); got != c.want {
+				t.Errorf("%q of %q, %q: %q, want %q", c.template, c.name, c.id, got, c.want)
+			}
+		})
 	}
 	want := "Tool call search with id call_1 was cancelled - another message came in before it could be completed."
 	if got := Fill(Sentence(TextNewMessage, "en"), "search", "call_1"); got != want {

@@ -15,18 +15,22 @@ func TestToken(t *testing.T) {
 		"你好":                     "=E4=BD=A0=E5=A5=BD",
 		strings.Repeat("x", 256): strings.Repeat("x", 256),
 	} {
-		got, err := Token(session)
-		if err != nil || got != want {
-			t.Errorf("%q: %q, %v, want %q", session, got, err, want)
-		}
-		if back, err := ParseToken(got); err != nil || back != session {
-			t.Errorf("%q read back: %q, %v, want %q", got, back, err, session)
-		}
+		t.Run(session, func(t *testing.T) {
+			got, err := Token(session)
+			if err != nil || got != want {
+				t.Errorf("%q: %q, %v, want %q", session, got, err, want)
+			}
+			if back, err := ParseToken(got); err != nil || back != session {
+				t.Errorf("%q read back: %q, %v, want %q", got, back, err, session)
+			}
+		})
 	}
 	for _, session := range []string{"", strings.Repeat("x", 257), strings.Repeat("é", 43), "\xff"} {
-		if got, err := Token(session); err == nil {
-			t.Errorf("%q has the token %q", session, got)
-		}
+		t.Run(session, func(t *testing.T) {
+			if got, err := Token(session); err == nil {
+				t.Errorf("%q has the token %q", session, got)
+			}
+		})
 	}
 }
 
@@ -45,10 +49,12 @@ func TestTokenSpelling(t *testing.T) {
 		"=FF":     "not valid UTF-8",
 		"=C3=28a": "not valid UTF-8",
 	} {
-		got, err := ParseToken(token)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %q, error %v, want one with %s", token, got, err, want)
-		}
+		t.Run(token, func(t *testing.T) {
+			got, err := ParseToken(token)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %q, error %v, want one with %s", token, got, err, want)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -70,27 +71,29 @@ func TestAccess(t *testing.T) {
 		{"other port on this machine", local, "GET", "Sec-Fetch-Site: same-site", 403},
 		{"typed in", local, "GET", "Sec-Fetch-Site: none", 200},
 	} {
-		store := newMemory()
-		url := serve(t, c.opts, store)
-		path := "/v1/sessions"
-		if c.method == "POST" {
-			path = "/v1/sessions/s/interrupt"
-		}
-		var headers []string
-		if c.headers != "" {
-			here := strings.TrimPrefix(url, "http://")
-			headers = strings.Split(strings.ReplaceAll(c.headers, "HERE", here), "|")
-		}
-		resp, body := do(t, c.method, url+path, "", headers...)
-		if resp.StatusCode != c.status {
-			t.Errorf("%s: got %d %s, want %d", c.name, resp.StatusCode, body, c.status)
-		}
-		if (len(store.inputs) > 0) != (c.status == 202) {
-			t.Errorf("%s: got %v stored", c.name, store.inputs)
-		}
-		if allowed := resp.Header.Get("Access-Control-Allow-Origin"); allowed != "" && allowed != "https://app.example.com" {
-			t.Errorf("%s: Access-Control-Allow-Origin: %q", c.name, allowed)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			store := newMemory()
+			url := serve(t, c.opts, store)
+			path := "/v1/sessions"
+			if c.method == "POST" {
+				path = "/v1/sessions/s/interrupt"
+			}
+			var headers []string
+			if c.headers != "" {
+				here := strings.TrimPrefix(url, "http://")
+				headers = strings.Split(strings.ReplaceAll(c.headers, "HERE", here), "|")
+			}
+			resp, body := do(t, c.method, url+path, "", headers...)
+			if resp.StatusCode != c.status {
+				t.Errorf("%s: got %d %s, want %d", c.name, resp.StatusCode, body, c.status)
+			}
+			if (len(store.inputs) > 0) != (c.status == 202) {
+				t.Errorf("%s: got %v stored", c.name, store.inputs)
+			}
+			if allowed := resp.Header.Get("Access-Control-Allow-Origin"); allowed != "" && allowed != "https://app.example.com" {
+				t.Errorf("%s: Access-Control-Allow-Origin: %q", c.name, allowed)
+			}
+		})
 	}
 	// The same checks apply to SSE and the page.
 	url := serve(t, local, newMemory())
@@ -164,13 +167,15 @@ func TestToken(t *testing.T) {
 		{"Cookie: streamer=" + strings.Repeat("0", 64), 401},
 		{"Cookie: streamer=", 401},
 	} {
-		resp, body := do(t, "GET", url+"/v1/sessions", "", c.header)
-		if resp.StatusCode != c.status {
-			t.Errorf("%s: got %d %s, want %d", c.header, resp.StatusCode, body, c.status)
-		}
-		if challenge := resp.Header.Get("WWW-Authenticate"); (challenge != "") != (c.status == 401) {
-			t.Errorf("%s: WWW-Authenticate: got %q", c.header, challenge)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.header), func(t *testing.T) {
+			resp, body := do(t, "GET", url+"/v1/sessions", "", c.header)
+			if resp.StatusCode != c.status {
+				t.Errorf("%s: got %d %s, want %d", c.header, resp.StatusCode, body, c.status)
+			}
+			if challenge := resp.Header.Get("WWW-Authenticate"); (challenge != "") != (c.status == 401) {
+				t.Errorf("%s: WWW-Authenticate: got %q", c.header, challenge)
+			}
+		})
 	}
 	for _, path := range []string{"/v1/sessions/s/events", "/v1/sessions/s/events/1", "/v1/sessions/s/events/1/args"} {
 		if resp, _ := do(t, "GET", url+path, ""); resp.StatusCode != 401 {
@@ -204,8 +209,10 @@ func TestNewRefuses(t *testing.T) {
 		{Options{Origins: []string{"*"}}, "not of the form"},
 		{Options{MaxBody: -1}, "leaves no space"},
 	} {
-		if _, err := New(c.opts, newMemory(), nil, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("%+v: got %v, want an error with %q", c.opts, err, c.text)
-		}
+		t.Run(c.text, func(t *testing.T) {
+			if _, err := New(c.opts, newMemory(), nil, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("%+v: got %v, want an error with %q", c.opts, err, c.text)
+			}
+		})
 	}
 }

@@ -70,15 +70,17 @@ func TestAGUITurn(t *testing.T) {
 			others + "," + asked + `,{"id":"msg_4.1","role":"assistant"},{"id":"u2","role":"user","content":"more"}`,
 		},
 	} {
-		want := []string{"RUN_STARTED " + c.ids}
-		if c.snapshot != "" {
-			want = append(want, "MESSAGES_SNAPSHOT ["+c.snapshot+"]")
-		}
-		want = append(append(want, rest...), "RUN_FINISHED "+c.ids)
-		resp, body := do(t, c.method, url, c.body)
-		if got := agEvents(t, body); resp.StatusCode != 200 || fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%s %s:\ngot  %d %q\nwant %q\n%s", c.method, c.body, resp.StatusCode, got, want, body)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.method+" "+c.body), func(t *testing.T) {
+			want := []string{"RUN_STARTED " + c.ids}
+			if c.snapshot != "" {
+				want = append(want, "MESSAGES_SNAPSHOT ["+c.snapshot+"]")
+			}
+			want = append(append(want, rest...), "RUN_FINISHED "+c.ids)
+			resp, body := do(t, c.method, url, c.body)
+			if got := agEvents(t, body); resp.StatusCode != 200 || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s %s:\ngot  %d %q\nwant %q\n%s", c.method, c.body, resp.StatusCode, got, want, body)
+			}
+		})
 	}
 	if n := len(store.inputs); n > 0 {
 		t.Errorf("%d inputs were stored, want none", n)
@@ -115,18 +117,20 @@ func TestTurnIsContinued(t *testing.T) {
 			"tool-input-available", "text-delta", "text-end", "finish-step", "tool-output-available", "start-step",
 		},
 	} {
-		store := newMemory()
-		f := &folded{t: t, store: store}
-		f.message("m1", "Look:", oneCall)
-		f.add(inputs.End, `{}`)
-		answer := f.add(inputs.Result, `{"tool_call_id":"call_a","content":"1"}`)
-		c := openChunks(t, serve(t, Options{}, store)+path+"?after="+itoa(int(answer)))
-		f.message("m2", "two", "")
-		for _, w := range want {
-			if got, _, _ := strings.Cut(c.next(), " "); got != w {
-				t.Fatalf("%s: got %q, want %q", path, got, w)
+		t.Run(path, func(t *testing.T) {
+			store := newMemory()
+			f := &folded{t: t, store: store}
+			f.message("m1", "Look:", oneCall)
+			f.add(inputs.End, `{}`)
+			answer := f.add(inputs.Result, `{"tool_call_id":"call_a","content":"1"}`)
+			c := openChunks(t, serve(t, Options{}, store)+path+"?after="+itoa(int(answer)))
+			f.message("m2", "two", "")
+			for _, w := range want {
+				if got, _, _ := strings.Cut(c.next(), " "); got != w {
+					t.Fatalf("%s: got %q, want %q", path, got, w)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -144,9 +148,11 @@ func TestAGUIRefuses(t *testing.T) {
 		`{"messages":[` + "\x00" + `]}`:  "not a RunAgentInput",
 		`{"messages":[{"id":"a","role":`: "not a RunAgentInput",
 	} {
-		if resp, got := do(t, "POST", url, body); resp.StatusCode != 400 || !strings.Contains(got, want) {
-			t.Errorf("%s: got %d %s, want 400 with %q", body, resp.StatusCode, got, want)
-		}
+		t.Run(body, func(t *testing.T) {
+			if resp, got := do(t, "POST", url, body); resp.StatusCode != 400 || !strings.Contains(got, want) {
+				t.Errorf("%s: got %d %s, want 400 with %q", body, resp.StatusCode, got, want)
+			}
+		})
 	}
 	if resp, _ := do(t, "POST", url, `{"state":"`+strings.Repeat("x", agui.MaxHistory)+`"}`); resp.StatusCode != 413 {
 		t.Errorf("a large body: got %d, want 413", resp.StatusCode)

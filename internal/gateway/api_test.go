@@ -3,6 +3,7 @@ package gateway
 import (
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -73,31 +74,33 @@ func TestIngest(t *testing.T) {
 		{"end", `{"a":` + strings.Repeat("[", 20000), "", "", 400, "nested deeper than"},
 		{"nothing", `{}`, "", "", 404, "not found"},
 	} {
-		store := newMemory()
-		resp, body := do(t, "POST", serve(t, Options{Check: session.Check}, store)+"/v1/sessions/a.b/"+c.path, c.body)
-		if resp.StatusCode != c.status || !strings.Contains(body, c.text) {
-			t.Errorf("%s %.60q: got %d %s, want %d with %q", c.path, c.body, resp.StatusCode, body, c.status, c.text)
-		}
-		if c.kind == "" {
-			if len(store.inputs) != 0 {
-				t.Errorf("%s %.60q: got %v stored, want nothing", c.path, c.body, store.inputs)
+		t.Run(fmt.Sprintf("%.60s", c.path+" "+c.body), func(t *testing.T) {
+			store := newMemory()
+			resp, body := do(t, "POST", serve(t, Options{Check: session.Check}, store)+"/v1/sessions/a.b/"+c.path, c.body)
+			if resp.StatusCode != c.status || !strings.Contains(body, c.text) {
+				t.Errorf("%s %.60q: got %d %s, want %d with %q", c.path, c.body, resp.StatusCode, body, c.status, c.text)
 			}
-			continue
-		}
-		want := `{"session":"a.b","seq":1}` + "\n"
-		if c.path == "interrupt" {
-			want = `{"session":"a.b","seq":1,"accepted":true}` + "\n"
-		}
-		if body != want {
-			t.Errorf("%s %q: got %s, want %s", c.path, c.body, body, want)
-		}
-		want = c.stored
-		if want == "" {
-			want = c.body
-		}
-		if in := store.inputs[0]; in.token != "a=2Eb" || string(in.kind) != c.kind || in.data != want || !strings.HasPrefix(in.msgID, "a=2Eb:"+c.kind+":") || len(in.msgID) < 30 {
-			t.Errorf("%s %q: stored %+v", c.path, c.body, in)
-		}
+			if c.kind == "" {
+				if len(store.inputs) != 0 {
+					t.Errorf("%s %.60q: got %v stored, want nothing", c.path, c.body, store.inputs)
+				}
+				return
+			}
+			want := `{"session":"a.b","seq":1}` + "\n"
+			if c.path == "interrupt" {
+				want = `{"session":"a.b","seq":1,"accepted":true}` + "\n"
+			}
+			if body != want {
+				t.Errorf("%s %q: got %s, want %s", c.path, c.body, body, want)
+			}
+			want = c.stored
+			if want == "" {
+				want = c.body
+			}
+			if in := store.inputs[0]; in.token != "a=2Eb" || string(in.kind) != c.kind || in.data != want || !strings.HasPrefix(in.msgID, "a=2Eb:"+c.kind+":") || len(in.msgID) < 30 {
+				t.Errorf("%s %q: stored %+v", c.path, c.body, in)
+			}
+		})
 	}
 }
 
@@ -195,13 +198,15 @@ func TestMethods(t *testing.T) {
 		{"GET", "/", 404, ""},
 		{"PUT", "/", 404, ""},
 	} {
-		resp, body := do(t, c.method, url+c.path, "")
-		if resp.StatusCode != c.status || resp.Header.Get("Allow") != c.allow {
-			t.Errorf("%s %s: got %d, Allow %q, want %d, %q", c.method, c.path, resp.StatusCode, resp.Header.Get("Allow"), c.status, c.allow)
-		}
-		if c.status >= 400 && c.method != "HEAD" && !strings.HasPrefix(body, `{"error":"`) {
-			t.Errorf("%s %s: got %q, want a JSON error", c.method, c.path, body)
-		}
+		t.Run(c.method+" "+c.path, func(t *testing.T) {
+			resp, body := do(t, c.method, url+c.path, "")
+			if resp.StatusCode != c.status || resp.Header.Get("Allow") != c.allow {
+				t.Errorf("%s %s: got %d, Allow %q, want %d, %q", c.method, c.path, resp.StatusCode, resp.Header.Get("Allow"), c.status, c.allow)
+			}
+			if c.status >= 400 && c.method != "HEAD" && !strings.HasPrefix(body, `{"error":"`) {
+				t.Errorf("%s %s: got %q, want a JSON error", c.method, c.path, body)
+			}
+		})
 	}
 }
 
@@ -221,9 +226,11 @@ func TestSessions(t *testing.T) {
 		t.Errorf("limit=1: got %s", body)
 	}
 	for _, bad := range []string{"0", "-1", "x", "1001"} {
-		if resp, body := do(t, "GET", url+"?limit="+bad, ""); resp.StatusCode != 400 {
-			t.Errorf("limit=%s: got %d %s, want 400", bad, resp.StatusCode, body)
-		}
+		t.Run(bad, func(t *testing.T) {
+			if resp, body := do(t, "GET", url+"?limit="+bad, ""); resp.StatusCode != 400 {
+				t.Errorf("limit=%s: got %d %s, want 400", bad, resp.StatusCode, body)
+			}
+		})
 	}
 }
 
@@ -260,15 +267,17 @@ func TestEventParts(t *testing.T) {
 		{"s/events/0/args", 400, "application/json", ""},
 		{"s/events/x/args", 400, "application/json", ""},
 	} {
-		resp, body := do(t, "GET", base+c.path, "")
-		if resp.StatusCode != c.status || resp.Header.Get("Content-Type") != c.contentType || c.body != "" && body != c.body {
-			t.Errorf("%s: got %d %s %.80s, want %d %s %.80s", c.path, resp.StatusCode, resp.Header.Get("Content-Type"), body, c.status, c.contentType, c.body)
-		}
-		if c.status == 200 {
-			if resp, _ := do(t, "GET", base+c.path, "", "If-None-Match: "+resp.Header.Get("ETag")); resp.StatusCode != 304 {
-				t.Errorf("%s again: got %d, want 304", c.path, resp.StatusCode)
+		t.Run(c.path, func(t *testing.T) {
+			resp, body := do(t, "GET", base+c.path, "")
+			if resp.StatusCode != c.status || resp.Header.Get("Content-Type") != c.contentType || c.body != "" && body != c.body {
+				t.Errorf("%s: got %d %s %.80s, want %d %s %.80s", c.path, resp.StatusCode, resp.Header.Get("Content-Type"), body, c.status, c.contentType, c.body)
 			}
-		}
+			if c.status == 200 {
+				if resp, _ := do(t, "GET", base+c.path, "", "If-None-Match: "+resp.Header.Get("ETag")); resp.StatusCode != 304 {
+					t.Errorf("%s again: got %d, want 304", c.path, resp.StatusCode)
+				}
+			}
+		})
 	}
 	if resp, body := do(t, "GET", base+"s/events/3/result", "", "Range: bytes=1-9"); resp.StatusCode != 206 || body != "long long" {
 		t.Errorf("range: got %d %q, want 206", resp.StatusCode, body)
@@ -322,29 +331,31 @@ func TestPageCompressed(t *testing.T) {
 		{"/app.js", "zstd, gzip; q=0.000", ""},
 		{"/tiny.js", "gzip", ""},
 	} {
-		resp, body := do(t, "GET", url+c.path, "", "Accept-Encoding: "+c.accept)
-		got := resp.Header.Get("Content-Encoding")
-		if resp.StatusCode != 200 || got != c.want {
-			t.Errorf("%s for %q: got %d %q, want %q", c.path, c.accept, resp.StatusCode, got, c.want)
-		}
-		if got != "" {
-			if data := unzipped(t, body); data != long || len(body) > len(long)/5 {
-				t.Errorf("%s for %q: %d bytes are %q", c.path, c.accept, len(body), data)
+		t.Run(c.path+" "+c.accept, func(t *testing.T) {
+			resp, body := do(t, "GET", url+c.path, "", "Accept-Encoding: "+c.accept)
+			got := resp.Header.Get("Content-Encoding")
+			if resp.StatusCode != 200 || got != c.want {
+				t.Errorf("%s for %q: got %d %q, want %q", c.path, c.accept, resp.StatusCode, got, c.want)
 			}
-		} else if c.path == "/app.js" && body != long {
-			t.Errorf("%s for %q: got %q", c.path, c.accept, body)
-		}
-		if vary := strings.Join(resp.Header.Values("Vary"), ","); strings.Contains(vary, "Accept-Encoding") != (c.path == "/app.js") {
-			t.Errorf("%s for %q: got Vary %q", c.path, c.accept, vary)
-		}
-		etag := resp.Header.Get("ETag")
-		if known, ok := etags[c.path+got]; ok && known != etag {
-			t.Errorf("%s for %q: got ETag %s, want %s", c.path, c.accept, etag, known)
-		}
-		etags[c.path+got] = etag
-		if resp, _ := do(t, "GET", url+c.path, "", "Accept-Encoding: "+c.accept, "If-None-Match: "+etag); resp.StatusCode != 304 {
-			t.Errorf("%s for %q again: got %d, want 304", c.path, c.accept, resp.StatusCode)
-		}
+			if got != "" {
+				if data := unzipped(t, body); data != long || len(body) > len(long)/5 {
+					t.Errorf("%s for %q: %d bytes are %q", c.path, c.accept, len(body), data)
+				}
+			} else if c.path == "/app.js" && body != long {
+				t.Errorf("%s for %q: got %q", c.path, c.accept, body)
+			}
+			if vary := strings.Join(resp.Header.Values("Vary"), ","); strings.Contains(vary, "Accept-Encoding") != (c.path == "/app.js") {
+				t.Errorf("%s for %q: got Vary %q", c.path, c.accept, vary)
+			}
+			etag := resp.Header.Get("ETag")
+			if known, ok := etags[c.path+got]; ok && known != etag {
+				t.Errorf("%s for %q: got ETag %s, want %s", c.path, c.accept, etag, known)
+			}
+			etags[c.path+got] = etag
+			if resp, _ := do(t, "GET", url+c.path, "", "Accept-Encoding: "+c.accept, "If-None-Match: "+etag); resp.StatusCode != 304 {
+				t.Errorf("%s for %q again: got %d, want 304", c.path, c.accept, resp.StatusCode)
+			}
+		})
 	}
 	if plain, gzip := etags["/app.js"], etags["/app.jsgzip"]; plain == gzip {
 		t.Errorf("both forms have the ETag %s, want different ones", plain)
@@ -381,28 +392,32 @@ func TestPage(t *testing.T) {
 		"/": "text/html; charset=utf-8", "/index.html": "text/html; charset=utf-8",
 		"/app.js": "text/javascript; charset=utf-8", "/sub/a.css": "text/css; charset=utf-8",
 	} {
-		resp, _ := do(t, "GET", url+path, "")
-		h := resp.Header
-		if resp.StatusCode != 200 || h.Get("Content-Type") != want {
-			t.Errorf("%s: got %d %q, want %q", path, resp.StatusCode, h.Get("Content-Type"), want)
-		}
-		for name, want := range map[string]string{
-			"Content-Security-Policy": pagePolicy, "X-Content-Type-Options": "nosniff",
-			"Referrer-Policy": "no-referrer", "Cache-Control": "no-cache",
-			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
-		} {
-			if got := h.Get(name); got != want {
-				t.Errorf("%s: %s: got %q, want %q", path, name, got, want)
+		t.Run(path, func(t *testing.T) {
+			resp, _ := do(t, "GET", url+path, "")
+			h := resp.Header
+			if resp.StatusCode != 200 || h.Get("Content-Type") != want {
+				t.Errorf("%s: got %d %q, want %q", path, resp.StatusCode, h.Get("Content-Type"), want)
 			}
-		}
-		if resp, _ := do(t, "GET", url+path, "", "If-None-Match: "+h.Get("ETag")); resp.StatusCode != 304 {
-			t.Errorf("%s again: got %d, want 304", path, resp.StatusCode)
-		}
+			for name, want := range map[string]string{
+				"Content-Security-Policy": pagePolicy, "X-Content-Type-Options": "nosniff",
+				"Referrer-Policy": "no-referrer", "Cache-Control": "no-cache",
+				"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+			} {
+				if got := h.Get(name); got != want {
+					t.Errorf("%s: %s: got %q, want %q", path, name, got, want)
+				}
+			}
+			if resp, _ := do(t, "GET", url+path, "", "If-None-Match: "+h.Get("ETag")); resp.StatusCode != 304 {
+				t.Errorf("%s again: got %d, want 304", path, resp.StatusCode)
+			}
+		})
 	}
 	for _, path := range []string{"/sub/", "/sub", "/nothing", "/%2e%2e/go.mod", "/app.js/"} {
-		if resp, body := do(t, "GET", url+path, ""); resp.StatusCode != 404 {
-			t.Errorf("%s: got %d %s, want 404", path, resp.StatusCode, body)
-		}
+		t.Run(path, func(t *testing.T) {
+			if resp, body := do(t, "GET", url+path, ""); resp.StatusCode != 404 {
+				t.Errorf("%s: got %d %s, want 404", path, resp.StatusCode, body)
+			}
+		})
 	}
 	if resp, body := do(t, "POST", url+"/", ""); resp.StatusCode != 405 {
 		t.Errorf("POST /: got %d %s, want 405", resp.StatusCode, body)

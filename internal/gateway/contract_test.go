@@ -5,11 +5,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"log/slog"
+	"mime"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,46 +18,83 @@ import (
 
 	"streamer/docs"
 
-	"github.com/pb33f/libopenapi"
-	validator "github.com/pb33f/libopenapi-validator"
-	"github.com/pb33f/libopenapi-validator/config"
-	openapierrors "github.com/pb33f/libopenapi-validator/errors"
-	"github.com/pb33f/libopenapi/datamodel"
-	v3 "github.com/pb33f/libopenapi/datamodel/high/v3"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // contract is docs/openapi.json. Every request of the tests that is accepted, and
-// every answer, is validated against it.
+// every answer, is validated against it: status, headers, query and JSON bodies. With the
+// build tag campaigns another implementation of OpenAPI, which takes a minute to compile,
+// validates them as well.
 type contract struct {
-	model     *v3.Document
-	validator validator.Validator
-	frames    map[string]*jsonschema.Schema // of the data of the frames of the protocol native, by name; "" of events
+	Paths      map[string]pathItem
+	Components struct {
+		Parameters map[string]documentedParameter
+		Responses  map[string]documentedAnswer
+		Schemas    map[string]struct {
+			Properties map[string]struct{ Enum []string }
+		}
+	}
+
+	frames map[string]*jsonschema.Schema // of the data of the frames of the protocol native, by name; "" of events
+
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler
+}
+
+// pathItem describes a path.
+type pathItem struct {
+	Parameters     []documentedParameter
+	Get, Put, Post *documentedOperation
+}
+
+// operations returns the operations of a path by method.
+func (p *pathItem) operations() map[string]*documentedOperation {
+	all := map[string]*documentedOperation{}
+	for method, o := range map[string]*documentedOperation{"GET": p.Get, "PUT": p.Put, "POST": p.Post} {
+		if o != nil {
+			all[method] = o
+		}
+	}
+	return all
+}
+
+type documentedOperation struct {
+	Parameters  []documentedParameter
+	RequestBody struct {
+		Required bool
+		Content  map[string]json.RawMessage
+	}
+	Responses map[string]documentedAnswer
+}
+
+type documentedParameter struct {
+	Ref      string `json:"$ref"`
+	Name, In string
+	Required bool
+}
+
+type documentedAnswer struct {
+	Ref              string `json:"$ref"`
+	Headers, Content map[string]json.RawMessage
 }
 
 // readContract returns the contract, which is read once.
 var readContract = sync.OnceValues(func() (*contract, error) {
-	document, err := libopenapi.NewDocumentWithConfiguration(docs.OpenAPI, &datamodel.DocumentConfiguration{
-		BasePath: "../../docs", FileFilter: []string{"events.schema.json"}, AllowFileReferences: true,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	})
-	if err != nil {
+	c := &contract{}
+	if err := json.Unmarshal(docs.OpenAPI, c); err != nil {
 		return nil, err
 	}
-	model, err := document.BuildV3Model()
-	if err != nil {
+	var err error
+	if c.compiler, err = newCompiler(); err != nil {
 		return nil, err
 	}
-	v, errs := validator.NewValidator(document, config.WithFormatAssertions())
-	if len(errs) > 0 {
-		return nil, errs[0]
-	}
-	frames, err := frameSchemas()
-	return &contract{&model.Model, v, frames}, err
+	c.compiler.AssertFormat()
+	c.frames, err = frameSchemas()
+	return c, err
 })
 
-// frameSchemas returns the schemas of the frames of the protocol native.
-func frameSchemas() (map[string]*jsonschema.Schema, error) {
+// newCompiler returns a compiler of the schemas in the documents.
+func newCompiler() (*jsonschema.Compiler, error) {
 	c := jsonschema.NewCompiler()
 	for name, text := range map[string][]byte{"openapi.json": docs.OpenAPI, "events.schema.json": docs.EventSchema} {
 		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
@@ -67,6 +104,15 @@ func frameSchemas() (map[string]*jsonschema.Schema, error) {
 		if err := c.AddResource("http://localhost/v1/"+name, value); err != nil {
 			return nil, err
 		}
+	}
+	return c, nil
+}
+
+// frameSchemas returns the schemas of the frames of the protocol native.
+func frameSchemas() (map[string]*jsonschema.Schema, error) {
+	c, err := newCompiler()
+	if err != nil {
+		return nil, err
 	}
 	frames := map[string]*jsonschema.Schema{}
 	for frame, name := range map[string]string{"": "Event", "synthetic": "ToolMessage", "many": "SyntheticMessage", "stream.open": "StreamOpen", "stream.live": "StreamLive", "stream.end": "StreamEnd"} {
@@ -221,8 +267,8 @@ func (c *contract) check(t testing.TB, g *Gateway, e *exchange) (answer string) 
 		return "" // no answer, or to a path that is not clean
 	}
 	path := documented(pattern, e.request.URL.Path)
-	item := c.model.Paths.PathItems.GetOrZero(path)
-	if item == nil {
+	item, found := c.Paths[path]
+	if !found {
 		t.Errorf("docs/openapi.json has no path %s", path)
 		return ""
 	}
@@ -231,28 +277,27 @@ func (c *contract) check(t testing.TB, g *Gateway, e *exchange) (answer string) 
 	if head {
 		r.Method = http.MethodGet
 	}
-	operation := item.GetOperations().GetOrZero(strings.ToLower(r.Method))
+	operation := item.operations()[r.Method]
 	if operation == nil {
 		if want := []int{403, 404, 405}; !slices.Contains(want, e.status) && (r.Method != http.MethodOptions || e.status != 204) {
 			t.Errorf("%s %s is not described: got %d", r.Method, path, e.status)
 		}
 		return ""
 	}
-	body, errs := bytes.NewReader(e.received.Bytes()), c.headers(e, operation)
-	response := &http.Response{StatusCode: e.status, Header: e.Header(), Body: io.NopCloser(body), Request: r}
+	errs := c.headers(e, operation)
 	announced, err := strconv.Atoi(e.Header().Get("Content-Length"))
-	whole := err != nil || body.Len() >= announced // else the client left before the end
-	if !head && whole && body.Len() <= maxRecorded {
-		_, faults := c.validator.GetResponseBodyValidator().ValidateResponseBodyWithPathItem(r, response, item, path)
-		errs = append(errs, texts(faults)...)
+	whole := err != nil || e.received.Len() >= announced // else the client left before the end
+	if !head && whole && e.received.Len() <= maxRecorded {
+		errs = append(errs, c.answered(path, r.Method, e)...)
+		errs = append(errs, validateAnswer(t, r, e, path)...)
 	}
 	if e.status/100 == 2 && e.sent.Len() <= maxRecorded && path != "/{file}" { // a parameter is one element of a path
 		r.Body, r.Header = io.NopCloser(bytes.NewReader(e.sent.Bytes())), e.request.Header.Clone()
 		if r.Header.Set("Content-Type", "application/octet-stream"); json.Valid(e.sent.Bytes()) { // the gateway does not read it
 			r.Header.Set("Content-Type", "application/json")
 		}
-		_, faults := c.validator.ValidateHttpRequestWithPathItem(r, item, path)
-		errs = append(errs, texts(faults)...)
+		errs = append(errs, c.requested(path, r, e.sent.Bytes())...)
+		errs = append(errs, validateRequest(t, r, path)...)
 	}
 	if protocol := r.URL.Query().Get("protocol"); strings.HasSuffix(path, "/events") && r.Method == "GET" && e.status == 200 && (protocol == "" || protocol == "native") {
 		errs = append(errs, c.stream(e.received.String(), path == manySessions)...)
@@ -271,32 +316,139 @@ func documented(pattern, path string) string {
 	return pattern
 }
 
-// texts returns the texts of faults.
-func texts(faults []*openapierrors.ValidationError) (list []string) {
-	for _, f := range faults {
-		text := f.Message + ": " + f.Reason
-		for _, s := range f.SchemaValidationErrors {
-			text += "; " + s.Reason
-		}
-		list = append(list, text)
+// answered returns what is not described of the body of an answer.
+func (c *contract) answered(path, method string, e *exchange) (errs []string) {
+	place := []string{"paths", path, strings.ToLower(method), "responses", itoa(e.status)}
+	item := c.Paths[path]
+	described := c.described(item.operations()[method], e.status)
+	if described == nil || len(described.Content) == 0 {
+		return nil // the status is checked with the headers
 	}
-	return list
+	if described.Ref != "" {
+		place = strings.Split(described.Ref, "/")[1:]
+	}
+	return c.body(described.Content, append(place, "content"), e.Header().Get("Content-Type"), e.received.Bytes())
+}
+
+// body returns the faults of a body whose media types are described at a place.
+func (c *contract) body(content map[string]json.RawMessage, place []string, contentType string, body []byte) []string {
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return []string{"Content-Type " + contentType + ": " + err.Error()}
+	}
+	switch {
+	case content[media] == nil && content["*/*"] != nil:
+		return nil
+	case content[media] == nil:
+		return []string{"the content type " + media + " is not described"}
+	case media != "application/json":
+		return nil
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return c.validate(value, append(place, media, "schema")...)
+}
+
+// requested returns what is not described of a request that was accepted: its query and
+// its JSON.
+func (c *contract) requested(path string, r *http.Request, sent []byte) (errs []string) {
+	item := c.Paths[path]
+	operation := item.operations()[r.Method]
+	place := []string{"paths", path}
+	errs = append(errs, c.query(item.Parameters, place, r.URL.Query())...)
+	place = append(place, strings.ToLower(r.Method))
+	errs = append(errs, c.query(operation.Parameters, place, r.URL.Query())...)
+	switch body := &operation.RequestBody; {
+	case len(sent) == 0 && body.Required:
+		errs = append(errs, "the body is missing")
+	case body.Content["application/json"] != nil && json.Valid(sent):
+		errs = append(errs, c.body(body.Content, append(place, "requestBody", "content"), "application/json", sent)...)
+	}
+	return errs
+}
+
+// query returns the faults of a query whose parameters are described at a place.
+func (c *contract) query(parameters []documentedParameter, place []string, query url.Values) (errs []string) {
+	for i, p := range parameters {
+		at := slices.Concat(place, []string{"parameters", itoa(i)})
+		if name, found := strings.CutPrefix(p.Ref, "#/components/parameters/"); found {
+			p, at = c.Components.Parameters[name], []string{"components", "parameters", name}
+		}
+		values := query[p.Name]
+		if p.In != "query" || len(values) == 0 {
+			if p.In == "query" && p.Required {
+				errs = append(errs, "the parameter "+p.Name+" is missing")
+			}
+			continue
+		}
+		// The text has the type that its schema expects.
+		list := make([]any, len(values))
+		for i, v := range values {
+			list[i] = v
+		}
+		candidates := []any{values[0], list}
+		if value, err := jsonschema.UnmarshalJSON(strings.NewReader(values[0])); err == nil {
+			candidates = append(candidates, value)
+		}
+		var faults []string
+		for _, v := range candidates {
+			if faults = c.validate(v, append(at, "schema")...); len(faults) == 0 {
+				break
+			}
+		}
+		errs = append(errs, faults...)
+	}
+	return errs
+}
+
+// validate returns the faults of a value with a schema of the document.
+func (c *contract) validate(value any, place ...string) []string {
+	pointer := ""
+	for _, elem := range place {
+		pointer += "/" + url.PathEscape(strings.NewReplacer("~", "~0", "/", "~1").Replace(elem))
+	}
+	c.mu.Lock()
+	schema, err := c.compiler.Compile("http://localhost/v1/openapi.json#" + pointer)
+	c.mu.Unlock()
+	if err == nil {
+		err = schema.Validate(value)
+	}
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return nil
+}
+
+// described returns the description of an answer, nil if there is none.
+func (c *contract) described(o *documentedOperation, status int) *documentedAnswer {
+	a, found := o.Responses[itoa(status)]
+	if !found {
+		return nil
+	}
+	if name, found := strings.CutPrefix(a.Ref, "#/components/responses/"); found {
+		ref := a.Ref
+		a = c.Components.Responses[name]
+		a.Ref = ref
+	}
+	return &a
 }
 
 // headers returns the headers of an answer that are not described. Those of every
 // answer are described in the introduction.
-func (c *contract) headers(e *exchange, operation *v3.Operation) (errs []string) {
+func (c *contract) headers(e *exchange, operation *documentedOperation) (errs []string) {
 	common := []string{
 		"Content-Type", "Content-Length", "Date", "Vary", "Cache-Control", "X-Content-Type-Options", "Referrer-Policy", "Content-Security-Policy",
 		"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers", "Last-Modified", "Allow", "Connection",
 	}
-	described := operation.Responses.Codes.GetOrZero(itoa(e.status))
+	described := c.described(operation, e.status)
 	if described == nil {
 		return []string{"the status is not described"}
 	}
 	for name := range e.Header() {
 		known := slices.Contains(common, name)
-		for header := range described.Headers.KeysFromOldest() {
+		for header := range described.Headers {
 			known = known || strings.EqualFold(header, name)
 		}
 		if !known {

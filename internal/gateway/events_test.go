@@ -5,12 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,11 +17,10 @@ import (
 
 	"streamer/internal/events"
 	"streamer/internal/inputs"
+	"streamer/test/testkit"
 
 	"github.com/rs/zerolog"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestStreamBytes checks the bytes of a whole response, from the headers to the
 // last frame of a server that stops, with heartbeats after 15 s without data.
@@ -47,25 +44,8 @@ func TestStreamBytes(t *testing.T) {
 		}
 		<-read
 		text := regexp.MustCompile(`retry: [2-4]\d\d\d\n`).ReplaceAllString(got.String(), "retry: JITTER\n")
-		golden(t, "testdata/stream.http", strings.ReplaceAll(text, "\r\n", "\n"))
+		testkit.Golden(t, "testdata/stream.http", strings.ReplaceAll(text, "\r\n", "\n"))
 	})
-}
-
-// golden compares text with a golden file.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s:\ngot:\n%s\nwant:\n%s", path, got, want)
-	}
 }
 
 // TestHistoryThenLive checks that a stream has the stored events first, and then
@@ -105,15 +85,17 @@ func TestResume(t *testing.T) {
 		{"?last_event_id=5", "", "stream.live"},
 		{"?last_event_id=0", "", "1 tool_call_args_delta"},
 	} {
-		headers := []string{}
-		if c.header != "" {
-			headers = append(headers, c.header)
-		}
-		f := openStream(t, url+c.query, headers...)
-		f.want("stream.open")
-		if got := f.next(); got != c.first {
-			t.Errorf("%q %q: got %q, want %q", c.query, c.header, got, c.first)
-		}
+		t.Run(c.query+" "+c.header, func(t *testing.T) {
+			headers := []string{}
+			if c.header != "" {
+				headers = append(headers, c.header)
+			}
+			f := openStream(t, url+c.query, headers...)
+			f.want("stream.open")
+			if got := f.next(); got != c.first {
+				t.Errorf("%q %q: got %q, want %q", c.query, c.header, got, c.first)
+			}
+		})
 	}
 }
 
@@ -173,15 +155,17 @@ func TestRefusedStreams(t *testing.T) {
 		{"%ff/events", 400, "not UTF-8"},
 		{"s/event", 404, "not found: /v1/sessions/s/event"},
 	} {
-		resp, body := do(t, "GET", base+c.path, "")
-		var answer struct{ Error string }
-		err := json.Unmarshal([]byte(body), &answer)
-		if resp.StatusCode != c.status || err != nil || !strings.Contains(answer.Error, c.text) {
-			t.Errorf("%s: got %d %s, want %d with %q", c.path, resp.StatusCode, body, c.status, c.text)
-		}
-		if first := resp.Header.Get("Streamer-First-Seq"); (first == "6") != (c.status == 410) {
-			t.Errorf("%s: Streamer-First-Seq: got %q", c.path, first)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.path+" "+c.text), func(t *testing.T) {
+			resp, body := do(t, "GET", base+c.path, "")
+			var answer struct{ Error string }
+			err := json.Unmarshal([]byte(body), &answer)
+			if resp.StatusCode != c.status || err != nil || !strings.Contains(answer.Error, c.text) {
+				t.Errorf("%s: got %d %s, want %d with %q", c.path, resp.StatusCode, body, c.status, c.text)
+			}
+			if first := resp.Header.Get("Streamer-First-Seq"); (first == "6") != (c.status == 410) {
+				t.Errorf("%s: Streamer-First-Seq: got %q", c.path, first)
+			}
+		})
 	}
 	// The oldest valid cursor, and no cursor, are accepted.
 	openStream(t, base+"s/events?last_event_id=5").want("stream.open", "6 tool_call_args_delta")
@@ -344,9 +328,7 @@ func TestDisconnectIsNoStop(t *testing.T) {
 			t.Fatalf("%s %s: got %d, %d streams are open", c[0], c[1], resp.StatusCode, open(g))
 		}
 		resp.Body.Close()
-		for open(g) > 0 {
-			time.Sleep(time.Millisecond)
-		}
+		testkit.UntilTrue(t, "the stream ends", func() bool { return open(g) == 0 })
 	}
 	if n := len(store.stored()); n > 0 {
 		t.Errorf("%d inputs are stored, want none", n)

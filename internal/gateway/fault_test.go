@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/test/testkit"
 )
 
 // served runs a gateway on loopback and returns its address.
@@ -127,16 +128,6 @@ func (c *sseReader) want(n int) {
 	}
 }
 
-// await waits until done returns true.
-func await(t *testing.T, failed string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(failed)
-		}
-	}
-}
-
 // TestFrozenProxy checks that a client whose proxy stops forwarding, without closing a
 // connection, is disconnected, that another client does not wait for it, and that it
 // resumes with exactly the rest.
@@ -168,7 +159,7 @@ func TestFrozenProxy(t *testing.T) {
 	}
 	wg.Wait()
 	direct.want(n)
-	await(t, "the stream of the frozen proxy was not ended", func() bool { return g.counts.slow.Load() > 0 })
+	testkit.UntilTrue(t, "the stream of the frozen proxy ends", func() bool { return g.counts.slow.Load() > 0 })
 	behind.resume(addr, n)
 	behind.want(n)
 }
@@ -208,7 +199,7 @@ func TestProxiesThatBuffer(t *testing.T) {
 			c := &sseReader{t: t}
 			ended := make(chan error, 1)
 			go func() { ended <- c.read(proxied(t, addr, forward), n) }()
-			await(t, "the stream is not open", func() bool { return g.streams.count() == 1 })
+			testkit.UntilTrue(t, "the stream is open", func() bool { return g.streams.count() == 1 })
 			store.some("s", n/3)
 			if err := stop(); err != nil {
 				t.Error(err)

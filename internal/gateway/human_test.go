@@ -22,10 +22,12 @@ func TestHumanMessages(t *testing.T) {
 		"/v1/langgraph/threads/s/runs/6.0/stream": true,
 		"/v1/ai-sdk/s/stream":                     false, // the client has it
 	} {
-		_, body := do(t, "GET", url+path, "")
-		if got := strings.Contains(body, `second question`); got != want || strings.Contains(body, "first question") || !strings.Contains(body, "answer") {
-			t.Errorf("%s: has the question: %v, want %v\n%s", path, got, want, body)
-		}
+		t.Run(path, func(t *testing.T) {
+			_, body := do(t, "GET", url+path, "")
+			if got := strings.Contains(body, `second question`); got != want || strings.Contains(body, "first question") || !strings.Contains(body, "answer") {
+				t.Errorf("%s: has the question: %v, want %v\n%s", path, got, want, body)
+			}
+		})
 	}
 	thread, _ := openFrames(t, "POST", url+threadPath+"/stream/events", `{"channels":["messages","lifecycle"]}`)
 	_, all := thread.until("lifecycle")

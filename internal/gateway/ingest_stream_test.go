@@ -13,6 +13,7 @@ import (
 
 	"streamer/internal/events"
 	"streamer/internal/session"
+	"streamer/test/testkit"
 )
 
 // trial is the check of strict requests that the server uses.
@@ -96,16 +97,18 @@ func TestIngestStream(t *testing.T) {
 		},
 		{"not JSON", "progress", `{"tool_call_id":"x"} {"tool`, []string{`{"tool_call_id":"x"}`}, 400, ""},
 	} {
-		store := newMemory()
-		url := serve(t, Options{Check: session.Check, Trial: trial}, store) + "/v1/sessions/s/" + c.path
-		status, a := send(t, "PUT", url, c.body)
-		if got := store.stored(); fmt.Sprintf("%q", got) != fmt.Sprintf("%q", c.stored) {
-			t.Errorf("%s: stored %q, want %q", c.name, got, c.stored)
-		}
-		got, _ := json.Marshal(a)
-		if status != c.status || c.answer != "" && string(got) != c.answer || c.answer == "" && a.Error == "" {
-			t.Errorf("%s: got %d %s, want %d %s", c.name, status, got, c.status, c.answer)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			store := newMemory()
+			url := serve(t, Options{Check: session.Check, Trial: trial}, store) + "/v1/sessions/s/" + c.path
+			status, a := send(t, "PUT", url, c.body)
+			if got := store.stored(); fmt.Sprintf("%q", got) != fmt.Sprintf("%q", c.stored) {
+				t.Errorf("%s: stored %q, want %q", c.name, got, c.stored)
+			}
+			got, _ := json.Marshal(a)
+			if status != c.status || c.answer != "" && string(got) != c.answer || c.answer == "" && a.Error == "" {
+				t.Errorf("%s: got %d %s, want %d %s", c.name, status, got, c.status, c.answer)
+			}
+		})
 	}
 }
 
@@ -235,9 +238,7 @@ func TestIngestLimits(t *testing.T) {
 	}()
 	before := len(store.stored())
 	io.WriteString(out, "{\"first\":1}\n")
-	for len(store.stored()) == before {
-		time.Sleep(time.Millisecond)
-	}
+	testkit.UntilTrue(t, "the first input is stored", func() bool { return len(store.stored()) > before })
 	if status, a := send(t, "POST", url+"deltas", "{}\n"); status != 503 || !strings.Contains(a.Error, "maximum") {
 		t.Errorf("a second body: got %d %+v, want 503", status, a)
 	}
@@ -252,8 +253,10 @@ func TestStrictOne(t *testing.T) {
 	store := newMemory()
 	url := serve(t, Options{Trial: trial}, store) + "/v1/sessions/s/deltas?strict"
 	for body, want := range map[string]int{`{"choices":[{"index":0,"delta":{"content":"a"}}]}`: 202, `{"choices":`: 202, `{"what":1}`: 400, "data: oops": 400} {
-		if resp, text := do(t, "POST", url, body); resp.StatusCode != want {
-			t.Errorf("%s: got %d %s, want %d", body, resp.StatusCode, text, want)
-		}
+		t.Run(body, func(t *testing.T) {
+			if resp, text := do(t, "POST", url, body); resp.StatusCode != want {
+				t.Errorf("%s: got %d %s, want %d", body, resp.StatusCode, text, want)
+			}
+		})
 	}
 }

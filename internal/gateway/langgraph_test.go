@@ -82,9 +82,11 @@ func TestJoinRun(t *testing.T) {
 	for name, want := range map[string]string{
 		"Location": "/threads/s/runs/4.0/stream", "Content-Location": "/threads/s/runs/4.0", "Content-Type": "text/event-stream",
 	} {
-		if got := resp.Header.Get(name); got != want {
-			t.Errorf("header %s: got %q, want %q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := resp.Header.Get(name); got != want {
+				t.Errorf("header %s: got %q, want %q", name, got, want)
+			}
+		})
 	}
 	if _, event, data := live.next(); event != "metadata" || data != `{"run_id":"4.0","thread_id":"s"}` {
 		t.Errorf("got %s %s, want metadata", event, data)
@@ -135,9 +137,11 @@ func TestRefusedRuns(t *testing.T) {
 		{"GET", "/runs?limit=x", "", 400, "limit"},
 		{"PUT", "/state", "", 405, "not allowed"},
 	} {
-		if resp, body := do(t, c.method, url+c.path, c.body); resp.StatusCode != c.status || !strings.Contains(body, c.want) {
-			t.Errorf("%s %s: got %d %s, want %d with %q", c.method, c.path, resp.StatusCode, body, c.status, c.want)
-		}
+		t.Run(c.method+" "+c.path+" "+c.body, func(t *testing.T) {
+			if resp, body := do(t, c.method, url+c.path, c.body); resp.StatusCode != c.status || !strings.Contains(body, c.want) {
+				t.Errorf("%s %s: got %d %s, want %d with %q", c.method, c.path, resp.StatusCode, body, c.status, c.want)
+			}
+		})
 	}
 }
 
@@ -170,9 +174,11 @@ func TestThread(t *testing.T) {
 		t.Errorf("runs: got %s, want the newest first", body)
 	}
 	for _, c := range []struct{ method, path string }{{"GET", "/state"}, {"POST", "/history"}} {
-		if resp, body := do(t, c.method, url+c.path, "{}"); resp.StatusCode != 200 || !strings.Contains(body, `"checkpoint_ns"`) {
-			t.Errorf("%s: got %d %s", c.path, resp.StatusCode, body)
-		}
+		t.Run(c.method+" "+c.path, func(t *testing.T) {
+			if resp, body := do(t, c.method, url+c.path, "{}"); resp.StatusCode != 200 || !strings.Contains(body, `"checkpoint_ns"`) {
+				t.Errorf("%s: got %d %s", c.path, resp.StatusCode, body)
+			}
+		})
 	}
 }
 

@@ -85,14 +85,16 @@ func TestClientAddress(t *testing.T) {
 		{"[::ffff:198.51.100.7]:1", "", "198.51.100.7"},
 		{"pipe", "203.0.113.1", ""},
 	} {
-		r := httptest.NewRequest("GET", "/", http.NoBody)
-		r.RemoteAddr = c.remote
-		if c.forwarded != "" {
-			r.Header.Set("X-Forwarded-For", c.forwarded)
-		}
-		if got := p.client(r); got != c.want {
-			t.Errorf("%s, %s: got %q, want %q", c.remote, c.forwarded, got, c.want)
-		}
+		t.Run(c.remote+" "+c.forwarded, func(t *testing.T) {
+			r := httptest.NewRequest("GET", "/", http.NoBody)
+			r.RemoteAddr = c.remote
+			if c.forwarded != "" {
+				r.Header.Set("X-Forwarded-For", c.forwarded)
+			}
+			if got := p.client(r); got != c.want {
+				t.Errorf("%s, %s: got %q, want %q", c.remote, c.forwarded, got, c.want)
+			}
+		})
 	}
 }
 
@@ -119,34 +121,36 @@ func (f fixedConns) Accept() (net.Conn, error) {
 // and a connection that ends makes room.
 func TestConnectionLimit(t *testing.T) {
 	for address, limited := range map[string]bool{"198.51.100.7": true, "127.0.0.1": false} {
-		synctest.Test(t, func(t *testing.T) {
-			ln := fixedConns{newPipes(), &net.TCPAddr{IP: net.ParseIP(address), Port: 1}}
-			g := build(t, Options{MaxPerAddress: 2}, newMemory())
-			stop := running(t, g, ln)
-			first, _ := ln.dial(t), ln.dial(t)
-			third := ln.dial(t)
-			closed := func(c net.Conn) bool {
-				synctest.Wait()
-				if c.SetReadDeadline(time.Now().Add(time.Second)) != nil {
-					return true // the other end of the pipe is closed
+		t.Run(address, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ln := fixedConns{newPipes(), &net.TCPAddr{IP: net.ParseIP(address), Port: 1}}
+				g := build(t, Options{MaxPerAddress: 2}, newMemory())
+				stop := running(t, g, ln)
+				first, _ := ln.dial(t), ln.dial(t)
+				third := ln.dial(t)
+				closed := func(c net.Conn) bool {
+					synctest.Wait()
+					if c.SetReadDeadline(time.Now().Add(time.Second)) != nil {
+						return true // the other end of the pipe is closed
+					}
+					_, err := c.Read(make([]byte, 1))
+					return errors.Is(err, io.EOF)
 				}
-				_, err := c.Read(make([]byte, 1))
-				return errors.Is(err, io.EOF)
-			}
-			if got := closed(third); got != limited {
-				t.Errorf("%s: third connection: closed %t, want %t", address, got, limited)
-			}
-			first.Close()
-			synctest.Wait()
-			if closed(ln.dial(t)) {
-				t.Errorf("%s: after the end of a connection: another one is closed", address)
-			}
-			if got := g.counts.refused.Load(); (got == 1) != limited {
-				t.Errorf("%s: counted %d refused connections", address, got)
-			}
-			if err := stop(); err != nil {
-				t.Error(err)
-			}
+				if got := closed(third); got != limited {
+					t.Errorf("%s: third connection: closed %t, want %t", address, got, limited)
+				}
+				first.Close()
+				synctest.Wait()
+				if closed(ln.dial(t)) {
+					t.Errorf("%s: after the end of a connection: another one is closed", address)
+				}
+				if got := g.counts.refused.Load(); (got == 1) != limited {
+					t.Errorf("%s: counted %d refused connections", address, got)
+				}
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+			})
 		})
 	}
 }
@@ -171,34 +175,36 @@ func TestSlowloris(t *testing.T) {
 		"slow chunks":    {interrupt + "Transfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n", 16 * time.Second},
 		"slow login":     {"POST /v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n", " ", 16 * time.Second},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			opts := Options{Token: "0123456789abcdef"}
-			text := strings.Replace(c.text, "Host: localhost\r\n", "Host: localhost\r\nAuthorization: Bearer 0123456789abcdef\r\n", 1)
-			ln := newPipes()
-			store := newMemory()
-			stop := running(t, build(t, opts, store), ln)
-			conn := ln.dial(t)
-			began := time.Now()
-			var sending sync.WaitGroup
-			sending.Go(func() {
-				_, err := io.WriteString(conn, text)
-				for err == nil && c.drip != "" {
-					time.Sleep(time.Second) // of the bubble's time
-					_, err = io.WriteString(conn, c.drip)
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opts := Options{Token: "0123456789abcdef"}
+				text := strings.Replace(c.text, "Host: localhost\r\n", "Host: localhost\r\nAuthorization: Bearer 0123456789abcdef\r\n", 1)
+				ln := newPipes()
+				store := newMemory()
+				stop := running(t, build(t, opts, store), ln)
+				conn := ln.dial(t)
+				began := time.Now()
+				var sending sync.WaitGroup
+				sending.Go(func() {
+					_, err := io.WriteString(conn, text)
+					for err == nil && c.drip != "" {
+						time.Sleep(time.Second) // of the bubble's time
+						_, err = io.WriteString(conn, c.drip)
+					}
+				})
+				_, _ = io.ReadAll(conn) // an error means that the server closed the connection
+				if took := time.Since(began); took > c.max {
+					t.Errorf("%s: disconnected after %s, want at most %s", name, took, c.max)
+				}
+				conn.Close()
+				sending.Wait()
+				if len(store.inputs) > 0 {
+					t.Errorf("%s: stored %v", name, store.inputs)
+				}
+				if err := stop(); err != nil {
+					t.Error(err)
 				}
 			})
-			_, _ = io.ReadAll(conn) // an error means that the server closed the connection
-			if took := time.Since(began); took > c.max {
-				t.Errorf("%s: disconnected after %s, want at most %s", name, took, c.max)
-			}
-			conn.Close()
-			sending.Wait()
-			if len(store.inputs) > 0 {
-				t.Errorf("%s: stored %v", name, store.inputs)
-			}
-			if err := stop(); err != nil {
-				t.Error(err)
-			}
 		})
 	}
 }
@@ -243,42 +249,44 @@ func TestHostileRequests(t *testing.T) {
 		"connect":           {"CONNECT evil.example.com:443 HTTP/1.1\r\nHost: localhost\r\n\r\n", "", "400|403|404|405"},
 		"not HTTP":          {"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03\r\n\r\n", "", "400"},
 	} {
-		conn, err := net.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		answered := make(chan string, 1)
-		go func() {
-			line, err := bufio.NewReader(conn).ReadString('\n')
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", ln.Addr().String())
 			if err != nil {
-				answered <- "none"
-				return
+				t.Fatal(err)
 			}
-			answered <- strings.Fields(line)[1]
-		}()
-		sent, _ := io.WriteString(conn, c.head)
-		var got string
-		for got == "" {
-			select {
-			case got = <-answered:
-			default:
-				if c.repeat == "" {
-					got = <-answered
-					continue
+			answered := make(chan string, 1)
+			go func() {
+				line, err := bufio.NewReader(conn).ReadString('\n')
+				if err != nil {
+					answered <- "none"
+					return
 				}
-				n, err := io.WriteString(conn, c.repeat)
-				if sent += n; err != nil {
-					got = <-answered
+				answered <- strings.Fields(line)[1]
+			}()
+			sent, _ := io.WriteString(conn, c.head)
+			var got string
+			for got == "" {
+				select {
+				case got = <-answered:
+				default:
+					if c.repeat == "" {
+						got = <-answered
+						continue
+					}
+					n, err := io.WriteString(conn, c.repeat)
+					if sent += n; err != nil {
+						got = <-answered
+					}
 				}
 			}
-		}
-		conn.Close()
-		if !strings.Contains("|"+c.status+"|", "|"+got+"|") {
-			t.Errorf("%s: got %s, want %s", name, got, c.status)
-		}
-		if sent > 64<<20 {
-			t.Errorf("%s: the server read %d bytes", name, sent)
-		}
+			conn.Close()
+			if !strings.Contains("|"+c.status+"|", "|"+got+"|") {
+				t.Errorf("%s: got %s, want %s", name, got, c.status)
+			}
+			if sent > 64<<20 {
+				t.Errorf("%s: the server read %d bytes", name, sent)
+			}
+		})
 	}
 	if len(store.inputs) > 0 {
 		t.Errorf("stored %s", fmt.Sprint(store.inputs))

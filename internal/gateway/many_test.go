@@ -54,9 +54,11 @@ func TestManyRefused(t *testing.T) {
 		{"?session=s&session=u&last_event_id=5", 400, "the cursor 5 is an event of another session"},
 		{"?pattern=s&last_event_id=5", 400, "the cursor 5 is an event of another session"},
 	} {
-		if resp, body := do(t, "GET", url+c.query, ""); resp.StatusCode != c.status || !strings.Contains(body, c.text) {
-			t.Errorf("%.60s: got %d %s, want %d with %q", c.query, resp.StatusCode, body, c.status, c.text)
-		}
+		t.Run(c.query, func(t *testing.T) {
+			if resp, body := do(t, "GET", url+c.query, ""); resp.StatusCode != c.status || !strings.Contains(body, c.text) {
+				t.Errorf("%.60s: got %d %s, want %d with %q", c.query, resp.StatusCode, body, c.status, c.text)
+			}
+		})
 	}
 }
 
@@ -84,9 +86,11 @@ func TestMatches(t *testing.T) {
 		{"[a]?", "[a]?", true},
 		{"[a]", "a", false},
 	} {
-		if got := auth.Match(c.pattern, c.name); got != c.want {
-			t.Errorf("%q, %q: got %v, want %v", c.pattern, c.name, got, c.want)
-		}
+		t.Run(c.pattern+" "+c.name, func(t *testing.T) {
+			if got := auth.Match(c.pattern, c.name); got != c.want {
+				t.Errorf("%q, %q: got %v, want %v", c.pattern, c.name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -113,10 +117,12 @@ func TestGone(t *testing.T) {
 		{"events?session=quiet&session=lost", "7", 410},
 		{"events?pattern=q*", "7", 410},
 	} {
-		resp := start(t, "GET", base+c.path, "", "Last-Event-ID: "+c.cursor)
-		if resp.StatusCode != c.status || (resp.Header.Get("Streamer-Retention") == "86400") != (c.status == 410) {
-			t.Errorf("%s after %s: got %d, want %d; retention %q", c.path, c.cursor, resp.StatusCode, c.status, resp.Header.Get("Streamer-Retention"))
-		}
+		t.Run(c.path+" "+c.cursor, func(t *testing.T) {
+			resp := start(t, "GET", base+c.path, "", "Last-Event-ID: "+c.cursor)
+			if resp.StatusCode != c.status || (resp.Header.Get("Streamer-Retention") == "86400") != (c.status == 410) {
+				t.Errorf("%s after %s: got %d, want %d; retention %q", c.path, c.cursor, resp.StatusCode, c.status, resp.Header.Get("Streamer-Retention"))
+			}
+		})
 	}
 }
 

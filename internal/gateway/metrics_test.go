@@ -44,8 +44,10 @@ func TestMetricsNeedAccess(t *testing.T) {
 		{"Authorization: Bearer 0123456789abcdef", 200},
 		{"Host: evil.example.com", 403},
 	} {
-		if resp, body := do(t, "GET", url, "", c.header); resp.StatusCode != c.status {
-			t.Errorf("%s: got %d %s, want %d", c.header, resp.StatusCode, body, c.status)
-		}
+		t.Run(c.header, func(t *testing.T) {
+			if resp, body := do(t, "GET", url, "", c.header); resp.StatusCode != c.status {
+				t.Errorf("%s: got %d %s, want %d", c.header, resp.StatusCode, body, c.status)
+			}
+		})
 	}
 }

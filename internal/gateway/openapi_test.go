@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,13 +27,10 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// TestOpenAPI checks that docs/openapi.json is a description of OpenAPI 3.1 with exactly
-// the paths and methods of the routes, and that it is served.
+// TestOpenAPI checks that docs/openapi.json has exactly the paths and methods of the
+// routes, and that it is served.
 func TestOpenAPI(t *testing.T) {
 	c := contractOf(t)
-	if ok, faults := c.validator.ValidateDocument(); !ok {
-		t.Errorf("docs/openapi.json is not valid: %q", texts(faults))
-	}
 	g := build(t, Options{Repairs: &repair.Service{}}, newMemory())
 	var served, described []string
 	for _, r := range g.routeList(prometheus.NewRegistry()) {
@@ -43,9 +41,9 @@ func TestOpenAPI(t *testing.T) {
 			}
 		}
 	}
-	for path, item := range c.model.Paths.PathItems.FromOldest() {
-		for method := range item.GetOperations().KeysFromOldest() {
-			described = append(described, strings.ToUpper(method)+" "+path)
+	for path, item := range c.Paths {
+		for method := range item.operations() {
+			described = append(described, method+" "+path)
 		}
 	}
 	slices.Sort(served)
@@ -65,23 +63,30 @@ func TestOpenAPI(t *testing.T) {
 // exist.
 func TestDescribedWords(t *testing.T) {
 	c := contractOf(t)
-	words := func(list ...string) string { return strings.Join(list, " ") }
-	var got []string
-	for _, p := range c.model.Paths.PathItems.GetOrZero("/v1/sessions/{session}/events").Get.Parameters {
-		if p.Name == "protocol" {
-			for _, word := range p.Schema.Schema().Enum {
-				got = append(got, word.Value)
+	var described struct {
+		Paths map[string]struct {
+			Get struct {
+				Parameters []struct {
+					Name   string
+					Schema struct{ Enum []string }
+				}
 			}
+		}
+	}
+	if err := json.Unmarshal(docs.OpenAPI, &described); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range described.Paths["/v1/sessions/{session}/events"].Get.Parameters {
+		if p.Name == "protocol" {
+			got = p.Schema.Enum
 		}
 	}
 	if _, err := encode.Find("?"); !strings.Contains(err.Error(), "the protocols are "+strings.Join(got, ", ")) {
 		t.Errorf("protocols: described %q, but %v", got, err)
 	}
-	got = nil
-	for _, word := range c.model.Components.Schemas.GetOrZero("StreamEnd").Schema().Properties.GetOrZero("reason").Schema().Enum {
-		got = append(got, word.Value)
-	}
-	if want := words(string(encode.Shutdown), string(encode.Rotation), string(encode.Unavailable), string(encode.Expired)); words(got...) != want {
+	got = c.Components.Schemas["StreamEnd"].Properties["reason"].Enum
+	if want := []string{string(encode.Shutdown), string(encode.Rotation), string(encode.Unavailable), string(encode.Expired)}; !slices.Equal(got, want) {
 		t.Errorf("reasons of stream.end: got %q, want %q", got, want)
 	}
 }
@@ -144,10 +149,10 @@ func fillPath(path string) string {
 func TestDescribedAnswers(t *testing.T) {
 	a := &answers{t: t, seen: map[string]bool{}}
 	var described []string
-	for path, item := range contractOf(t).model.Paths.PathItems.FromOldest() {
-		for method, operation := range item.GetOperations().FromOldest() {
-			for status := range operation.Responses.Codes.KeysFromOldest() {
-				described = append(described, strings.ToUpper(method)+" "+path+" "+status)
+	for path, item := range contractOf(t).Paths {
+		for method, operation := range item.operations() {
+			for status := range operation.Responses {
+				described = append(described, method+" "+path+" "+status)
 			}
 		}
 	}
@@ -300,10 +305,10 @@ func (a *answers) faulty() {
 	a.request("POST", url+"/v1/sessions/s/deltas", io.MultiReader(strings.NewReader("{}\n")))
 }
 
-// TestContractFails checks that the validation of the other tests reports faults: each
-// answer below breaks the description in one place.
-func TestContractFails(t *testing.T) {
-	for name, change := range map[string]func(e *exchange){
+// brokenExchanges returns changes of an exchange, each of which breaks the description in
+// one place.
+func brokenExchanges() map[string]func(e *exchange) {
+	return map[string]func(e *exchange){
 		"status": func(e *exchange) { e.status = 418 },
 		"field": func(e *exchange) {
 			e.received.Reset()
@@ -312,17 +317,29 @@ func TestContractFails(t *testing.T) {
 		"content type":   func(e *exchange) { e.Header().Set("Content-Type", "text/html") },
 		"unknown header": func(e *exchange) { e.Header().Set("Streamer-New", "1") },
 		"query":          func(e *exchange) { e.request.URL.RawQuery = "limit=0" },
-	} {
-		g := build(t, Options{}, newMemory())
-		w := httptest.NewRecorder()
-		e := &exchange{ResponseWriter: w, request: httptest.NewRequest("GET", "/v1/sessions?limit=1", http.NoBody)}
-		e.request.Host = "localhost"
-		g.ServeHTTP(e, e.request)
-		change(e)
-		silent := &recordingTB{TB: t}
-		if contractOf(t).check(silent, g, e); !silent.failed {
-			t.Errorf("%s: the validation reports no fault", name)
-		}
+	}
+}
+
+// changed returns an exchange after a change.
+func changed(t *testing.T, change func(e *exchange)) (*Gateway, *exchange) {
+	g := build(t, Options{}, newMemory())
+	e := &exchange{ResponseWriter: httptest.NewRecorder(), request: httptest.NewRequest("GET", "/v1/sessions?limit=1", http.NoBody)}
+	e.request.Host = "localhost"
+	g.ServeHTTP(e, e.request)
+	change(e)
+	return g, e
+}
+
+// TestContractFails checks that the validation of the other tests reports faults.
+func TestContractFails(t *testing.T) {
+	for name, change := range brokenExchanges() {
+		t.Run(name, func(t *testing.T) {
+			g, e := changed(t, change)
+			silent := &recordingTB{TB: t}
+			if contractOf(t).check(silent, g, e); !silent.failed {
+				t.Errorf("%s: the validation reports no fault", name)
+			}
+		})
 	}
 }
 

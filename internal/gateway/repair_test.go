@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -64,13 +65,15 @@ func TestRepair(t *testing.T) {
 		{"too large", url, `{"messages":["` + strings.Repeat("a", 1000) + `"]}`, 413, `the request has more than 1000 bytes`},
 		{"a log that fails", broken, `{"session":"a b","messages":` + repairHistory + `]}`, 503, `the logs cannot be reached`},
 	} {
-		resp, body := do(t, "POST", c.url, c.body)
-		if resp.StatusCode != c.status || !strings.Contains(body, c.want) || c.status == 200 && !strings.HasPrefix(body, c.want) {
-			t.Errorf("%s:\n got  %d %s\n want %d %s", c.name, resp.StatusCode, body, c.status, c.want)
-		}
-		if got := resp.Header.Get("Content-Type"); got != "application/json" {
-			t.Errorf("%s: content type %q", c.name, got)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			resp, body := do(t, "POST", c.url, c.body)
+			if resp.StatusCode != c.status || !strings.Contains(body, c.want) || c.status == 200 && !strings.HasPrefix(body, c.want) {
+				t.Errorf("%s:\n got  %d %s\n want %d %s", c.name, resp.StatusCode, body, c.status, c.want)
+			}
+			if got := resp.Header.Get("Content-Type"); got != "application/json" {
+				t.Errorf("%s: content type %q", c.name, got)
+			}
+		})
 	}
 }
 
@@ -91,9 +94,11 @@ func TestRepairNeedsAccess(t *testing.T) {
 		{"another method", "GET", url, "Authorization: Bearer 0123456789abcdef", 405},
 		{"no service", "POST", none, "A: b", 404},
 	} {
-		if resp, body := do(t, c.method, c.url, `{"messages":[]}`, c.header); resp.StatusCode != c.status {
-			t.Errorf("%s: got %d %s, want %d", c.name, resp.StatusCode, body, c.status)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if resp, body := do(t, c.method, c.url, `{"messages":[]}`, c.header); resp.StatusCode != c.status {
+				t.Errorf("%s: got %d %s, want %d", c.name, resp.StatusCode, body, c.status)
+			}
+		})
 	}
 }
 
@@ -101,19 +106,21 @@ func TestRepairNeedsAccess(t *testing.T) {
 func TestRepairUnsized(t *testing.T) {
 	url := serve(t, Options{Repairs: &repair.Service{MaxBytes: 1000}}, newMemory()) + "/v1/repair"
 	for _, c := range []struct{ size, status int }{{500, 200}, {5000, 413}} {
-		body := `{"messages":[{"role":"user","content":"` + strings.Repeat("a", c.size) + `"}]}`
-		req, err := http.NewRequestWithContext(t.Context(), "POST", url, io.MultiReader(strings.NewReader(body)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := http.DefaultTransport.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		if got, _ := io.ReadAll(resp.Body); resp.StatusCode != c.status || req.ContentLength > 0 {
-			t.Errorf("%d bytes: got %d %s, want %d", c.size, resp.StatusCode, got, c.status)
-		}
+		t.Run(fmt.Sprint(c.size), func(t *testing.T) {
+			body := `{"messages":[{"role":"user","content":"` + strings.Repeat("a", c.size) + `"}]}`
+			req, err := http.NewRequestWithContext(t.Context(), "POST", url, io.MultiReader(strings.NewReader(body)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http.DefaultTransport.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if got, _ := io.ReadAll(resp.Body); resp.StatusCode != c.status || req.ContentLength > 0 {
+				t.Errorf("%d bytes: got %d %s, want %d", c.size, resp.StatusCode, got, c.status)
+			}
+		})
 	}
 }
 

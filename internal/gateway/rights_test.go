@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -111,14 +112,16 @@ func TestRights(t *testing.T) {
 		{"GET", "/v1/sessions", "", [5]int{200, 200, 200, 200, 200}},
 		{"GET", "/", "", [5]int{404, 404, 404, 404, 404}}, // no page here; it needs no token
 	} {
-		for i, h := range headers {
-			if resp, body := do(t, c.method, url+c.path, c.body, h); resp.StatusCode != c.want[i] {
-				t.Errorf("%s %s %s, token %d: got %d %s, want %d", c.method, c.path, c.body, i, resp.StatusCode, body, c.want[i])
+		t.Run(fmt.Sprintf("%.60s", c.method+" "+c.path+" "+c.body), func(t *testing.T) {
+			for i, h := range headers {
+				if resp, body := do(t, c.method, url+c.path, c.body, h); resp.StatusCode != c.want[i] {
+					t.Errorf("%s %s %s, token %d: got %d %s, want %d", c.method, c.path, c.body, i, resp.StatusCode, body, c.want[i])
+				}
 			}
-		}
-		if resp, _ := do(t, c.method, url+c.path, c.body); resp.StatusCode != 401 && c.path != "/" {
-			t.Errorf("%s %s without a token: got %d, want 401", c.method, c.path, resp.StatusCode)
-		}
+			if resp, _ := do(t, c.method, url+c.path, c.body); resp.StatusCode != 401 && c.path != "/" {
+				t.Errorf("%s %s without a token: got %d, want 401", c.method, c.path, resp.StatusCode)
+			}
+		})
 	}
 }
 
@@ -136,9 +139,11 @@ func TestNeeds(t *testing.T) {
 		{"/v1/sessions/{session}/interrupt", "POST", 1},
 		{"/v1/sessions/", "GET", 1},
 	} {
-		if got, own := needs(c.path, c.methods); len(got) != c.want || own {
-			t.Errorf("%s %s: got %v, own %t, want %d rights", c.methods, c.path, got, own, c.want)
-		}
+		t.Run(c.path+" "+c.methods, func(t *testing.T) {
+			if got, own := needs(c.path, c.methods); len(got) != c.want || own {
+				t.Errorf("%s %s: got %v, own %t, want %d rights", c.methods, c.path, got, own, c.want)
+			}
+		})
 	}
 }
 
@@ -170,15 +175,17 @@ func TestRightsToManySessions(t *testing.T) {
 		{everything, "pattern=a*", true},
 		{everything, "session=a", true},
 	} {
-		id, err := opts.Verify(t.Context(), signedToken(t, "alice", c.rights, time.Hour))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, cancel := withIdentity(httptest.NewRequest("GET", manySessions+"?"+c.query, http.NoBody), id)
-		if err := h(nil, r); (err == nil) != c.permitted {
-			t.Errorf("%s, %s: got %v, want permitted %t", c.rights, c.query, err, c.permitted)
-		}
-		cancel()
+		t.Run(c.rights+" "+c.query, func(t *testing.T) {
+			id, err := opts.Verify(t.Context(), signedToken(t, "alice", c.rights, time.Hour))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, cancel := withIdentity(httptest.NewRequest("GET", manySessions+"?"+c.query, http.NoBody), id)
+			if err := h(nil, r); (err == nil) != c.permitted {
+				t.Errorf("%s, %s: got %v, want permitted %t", c.rights, c.query, err, c.permitted)
+			}
+			cancel()
+		})
 	}
 }
 
@@ -194,14 +201,16 @@ func TestListedSessions(t *testing.T) {
 		`{"watch":["mine"]}`: {"mine"}, `{"watch":["mine",{"pattern":"support-*"}]}`: {"mine", "support-2"},
 		`{"publish":["mine"]}`: nil, everything: {"other", "mine"},
 	} {
-		_, body := do(t, "GET", url+"/v1/sessions?limit=2", "", bearer(t, rights))
-		var got []string
-		for _, row := range strings.Split(body, "{")[1:] {
-			got = append(got, strings.Split(row, `"`)[3])
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: got %q, want %q", rights, got, want)
-		}
+		t.Run(rights, func(t *testing.T) {
+			_, body := do(t, "GET", url+"/v1/sessions?limit=2", "", bearer(t, rights))
+			var got []string
+			for _, row := range strings.Split(body, "{")[1:] {
+				got = append(got, strings.Split(row, `"`)[3])
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: got %q, want %q", rights, got, want)
+			}
+		})
 	}
 }
 
@@ -219,9 +228,11 @@ func TestPathTricks(t *testing.T) {
 		"s%EF%BC%8Fsecret/events": 403, "s;session=secret/events": 403, "secret%3Fs/events": 403,
 		strings.Repeat("x", 300) + "/events": 400, "s/events/%2E%2E": 400, "s/events/1": 404,
 	} {
-		if resp, body := do(t, "HEAD", url+"/v1/sessions/"+path, "", h); resp.StatusCode != want {
-			t.Errorf("%s: got %d %s, want %d", path, resp.StatusCode, body, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			if resp, body := do(t, "HEAD", url+"/v1/sessions/"+path, "", h); resp.StatusCode != want {
+				t.Errorf("%s: got %d %s, want %d", path, resp.StatusCode, body, want)
+			}
+		})
 	}
 	// The server redirects an unclean path to the clean one, which is checked.
 	for _, path := range []string{"/v1/sessions/s/../secret/events", "//v1/sessions/secret/events", "/v1/sessions/./secret/events"} {
@@ -266,13 +277,15 @@ func TestTokenOnlyInHeader(t *testing.T) {
 		{"", []string{"Cookie: streamer=" + token, "X-Forwarded-Proto: https"}, 401},
 		{"", []string{"Cookie: streamer=" + token, "Authorization: Bearer x"}, 401},
 	} {
-		resp, body := do(t, "GET", url+c.query, "", c.headers...)
-		if resp.StatusCode != c.want {
-			t.Errorf("%.40s %.60q: got %d %s, want %d", c.query, c.headers, resp.StatusCode, body, c.want)
-		}
-		if strings.Contains(body, token[:30]) {
-			t.Errorf("%.40s %.60q: the answer has the token: %s", c.query, c.headers, body)
-		}
+		t.Run(fmt.Sprintf("%.30s %.40s", c.query, c.headers), func(t *testing.T) {
+			resp, body := do(t, "GET", url+c.query, "", c.headers...)
+			if resp.StatusCode != c.want {
+				t.Errorf("%.40s %.60q: got %d %s, want %d", c.query, c.headers, resp.StatusCode, body, c.want)
+			}
+			if strings.Contains(body, token[:30]) {
+				t.Errorf("%.40s %.60q: the answer has the token: %s", c.query, c.headers, body)
+			}
+		})
 	}
 	if resp, _ := do(t, "GET", url, "", "Authorization: Bearer "+strings.Repeat("a", maxHeaderBytes*4)); resp.StatusCode != 401 && resp.StatusCode != 431 {
 		t.Errorf("huge header: got %d", resp.StatusCode)
@@ -324,9 +337,11 @@ func TestLoginWithToken(t *testing.T) {
 	for name, bad := range map[string]string{
 		"expired": signedToken(t, "alice", everything, -time.Minute), "no token": "x", "empty": "",
 	} {
-		if resp, _ := do(t, "POST", url+"/v1/login", `{"token":"`+bad+`"}`); resp.StatusCode != 401 || len(resp.Cookies()) > 0 {
-			t.Errorf("%s: got %d %v, want 401", name, resp.StatusCode, resp.Cookies())
-		}
+		t.Run(name, func(t *testing.T) {
+			if resp, _ := do(t, "POST", url+"/v1/login", `{"token":"`+bad+`"}`); resp.StatusCode != 401 || len(resp.Cookies()) > 0 {
+				t.Errorf("%s: got %d %v, want 401", name, resp.StatusCode, resp.Cookies())
+			}
+		})
 	}
 	long := signedToken(t, "alice", `{"watch":["`+strings.Repeat("x", 4000)+`"]}`, time.Hour)
 	if resp, _ := do(t, "POST", url+"/v1/login", `{"token":"`+long+`"}`); resp.StatusCode != 400 || len(resp.Cookies()) > 0 {
@@ -341,26 +356,28 @@ func TestStreamEndsAtExpiry(t *testing.T) {
 		"/v1/sessions/s/events":       "event: stream.end\ndata: {\"reason\":\"expired\"}\n\n",
 		"/v1/ai-sdk/s/stream?after=1": "", // cut off
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			ln := newPipes()
-			stop := running(t, build(t, opts, newMemory()), ln)
-			conn := ln.dial(t)
-			start := time.Now()
-			token := signedToken(t, "alice", `{"watch":["s"]}`, time.Minute)
-			go io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer "+token+"\r\n\r\n")
-			got, err := io.ReadAll(conn)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if took := time.Since(start); took < 59*time.Second || took > 61*time.Second {
-				t.Errorf("%s: ended after %s, want 1 min", path, took)
-			}
-			if !strings.Contains(string(got), want) || strings.Contains(string(got), "finish") {
-				t.Errorf("%s: got %s", path, got)
-			}
-			if err := stop(); err != nil {
-				t.Error(err)
-			}
+		t.Run(path, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ln := newPipes()
+				stop := running(t, build(t, opts, newMemory()), ln)
+				conn := ln.dial(t)
+				start := time.Now()
+				token := signedToken(t, "alice", `{"watch":["s"]}`, time.Minute)
+				go io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer "+token+"\r\n\r\n")
+				got, err := io.ReadAll(conn)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(start); took < 59*time.Second || took > 61*time.Second {
+					t.Errorf("%s: ended after %s, want 1 min", path, took)
+				}
+				if !strings.Contains(string(got), want) || strings.Contains(string(got), "finish") {
+					t.Errorf("%s: got %s", path, got)
+				}
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+			})
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -162,31 +163,33 @@ func TestContinuedTurn(t *testing.T) {
 		"a new message":        {`{}`, func(f *folded) { f.add(inputs.Delta, human) }, false},
 		"the run failed":       {`{"reason":"error"}`, func(f *folded) { f.add(inputs.Result, `{"tool_call_id":"call_a","content":"yes"}`) }, false},
 	} {
-		store := newMemory()
-		f := &folded{t: t, store: store}
-		f.message("m1", "one", oneCall)
-		f.add(inputs.End, c.first)
-		c.then(f)
-		second := f.message("m2", "two", "")
-		f.add(inputs.End, `{}`) // an open call keeps the run open
-		s := openChunks(t, serve(t, Options{}, store)+"/v1/ai-sdk/s/stream")
-		want := "start " + itoa(int(second)) + ".0"
-		if c.joins {
-			want = "start 1.0"
-		}
-		if got := s.next(); got != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
-		var rest []string
-		for len(rest) == 0 || rest[len(rest)-1] != "EOF" {
-			rest = append(rest, s.next())
-		}
-		if got := slices.Contains(rest, "tool-input-start call_a"); got != c.joins || slices.Contains(rest, "text-delta one") != c.joins {
-			t.Errorf("%s: the first run is shown: %v, want %v: %q", name, got, c.joins, rest)
-		}
-		if !slices.Contains(rest, "text-delta two") || rest[len(rest)-2] != "[DONE]" {
-			t.Errorf("%s: got %q, want the second run and [DONE]", name, rest)
-		}
+		t.Run(name, func(t *testing.T) {
+			store := newMemory()
+			f := &folded{t: t, store: store}
+			f.message("m1", "one", oneCall)
+			f.add(inputs.End, c.first)
+			c.then(f)
+			second := f.message("m2", "two", "")
+			f.add(inputs.End, `{}`) // an open call keeps the run open
+			s := openChunks(t, serve(t, Options{}, store)+"/v1/ai-sdk/s/stream")
+			want := "start " + itoa(int(second)) + ".0"
+			if c.joins {
+				want = "start 1.0"
+			}
+			if got := s.next(); got != want {
+				t.Errorf("%s: got %q, want %q", name, got, want)
+			}
+			var rest []string
+			for len(rest) == 0 || rest[len(rest)-1] != "EOF" {
+				rest = append(rest, s.next())
+			}
+			if got := slices.Contains(rest, "tool-input-start call_a"); got != c.joins || slices.Contains(rest, "text-delta one") != c.joins {
+				t.Errorf("%s: the first run is shown: %v, want %v: %q", name, got, c.joins, rest)
+			}
+			if !slices.Contains(rest, "text-delta two") || rest[len(rest)-2] != "[DONE]" {
+				t.Errorf("%s: got %q, want the second run and [DONE]", name, rest)
+			}
+		})
 	}
 }
 
@@ -216,9 +219,11 @@ func TestRefusedTurns(t *testing.T) {
 		"/v1/ai-sdk/" + strings.Repeat("s", 257) + "/stream":                   "longer than 256",
 		"/v1/sessions/" + strings.Repeat("s", 257) + "/events?protocol=ai-sdk": "longer than 256",
 	} {
-		if resp, body := do(t, "GET", url+path, ""); resp.StatusCode != 400 || !strings.Contains(body, want) {
-			t.Errorf("%s: got %d %s, want 400 with %q", path, resp.StatusCode, body, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", path), func(t *testing.T) {
+			if resp, body := do(t, "GET", url+path, ""); resp.StatusCode != 400 || !strings.Contains(body, want) {
+				t.Errorf("%s: got %d %s, want 400 with %q", path, resp.StatusCode, body, want)
+			}
+		})
 	}
 	if resp, _ := do(t, "POST", url+"/v1/ai-sdk/s/stream", ""); resp.StatusCode != 405 {
 		t.Errorf("POST: got %d, want 405", resp.StatusCode)

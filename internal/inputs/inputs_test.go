@@ -1,6 +1,7 @@
 package inputs
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 )
@@ -10,9 +11,11 @@ func TestOfSession(t *testing.T) {
 		Delta: true, Result: true, Progress: true, Interrupt: true, End: true, Clock: true,
 		Rules: false, Probe: false, "": false, "Delta": false, "delta.x": false,
 	} {
-		if got := kind.OfSession(); got != want {
-			t.Errorf("kind %q: got %v, want %v", kind, got, want)
-		}
+		t.Run(fmt.Sprint(kind), func(t *testing.T) {
+			if got := kind.OfSession(); got != want {
+				t.Errorf("kind %q: got %v, want %v", kind, got, want)
+			}
+		})
 	}
 }
 
@@ -26,10 +29,12 @@ func TestFormat(t *testing.T) {
 		{Header{HeaderFormat: {"openai", "anthropic"}}, "openai"},
 		{Header{"streamer-format": {"openai"}}, ""},
 	} {
-		in := Input{Header: c.header}
-		if got := in.Format(); got != c.want {
-			t.Errorf("%v: got %q, want %q", c.header, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.header), func(t *testing.T) {
+			in := Input{Header: c.header}
+			if got := in.Format(); got != c.want {
+				t.Errorf("%v: got %q, want %q", c.header, got, c.want)
+			}
+		})
 	}
 }
 
@@ -45,9 +50,11 @@ func TestTrace(t *testing.T) {
 		{Header{"traceparent": {"00-1"}, "tracestate": {"a=b"}}, map[string]string{"traceparent": "00-1", "tracestate": "a=b"}},
 		{Header{"traceparent": {"00-1", "00-2"}, "tracestate": {}}, nil},
 	} {
-		in := Input{Header: c.header}
-		if got := in.Trace(); !maps.Equal(got, c.want) || (got == nil) != (c.want == nil) {
-			t.Errorf("%v: got %v, want %v", c.header, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.header), func(t *testing.T) {
+			in := Input{Header: c.header}
+			if got := in.Trace(); !maps.Equal(got, c.want) || (got == nil) != (c.want == nil) {
+				t.Errorf("%v: got %v, want %v", c.header, got, c.want)
+			}
+		})
 	}
 }

@@ -43,9 +43,11 @@ func TestPieces(t *testing.T) {
 		{"dataset ready\n", []string{"1:dataset ready\n"}},
 		{"\n \n", nil},
 	} {
-		if got := cut(c.text); !slices.Equal(got, c.want) {
-			t.Errorf("%q:\n got %q\nwant %q", c.text, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.text), func(t *testing.T) {
+			if got := cut(c.text); !slices.Equal(got, c.want) {
+				t.Errorf("%q:\n got %q\nwant %q", c.text, got, c.want)
+			}
+		})
 	}
 }
 

@@ -53,22 +53,24 @@ func TestReplicas(t *testing.T) {
 		{"one replica in a cluster", "c", 1, nil, Warning, "replicas", "LLM has 1, TOOLCALLS has 1"},
 		{"one server", "", 1, nil, OK, "replicas", "one server has the streams"},
 	} {
-		var fs Findings
-		list := []broker.StreamReport{}
-		for _, name := range []string{"LLM", "TOOLCALLS"} {
-			list = append(list, broker.StreamReport{Name: name, Replicas: c.replicas, Cluster: c.cluster, Leader: "n0", Behind: c.behind})
-		}
-		diagnosis{Findings: &fs}.replicas(list)
-		var checks []string
-		for _, f := range fs {
-			checks = append(checks, f.Check)
-			if f.State != c.state || (f.Fix == "") != (c.state == OK) {
-				t.Errorf("%s: got %+v", c.name, f)
+		t.Run(c.name, func(t *testing.T) {
+			var fs Findings
+			list := []broker.StreamReport{}
+			for _, name := range []string{"LLM", "TOOLCALLS"} {
+				list = append(list, broker.StreamReport{Name: name, Replicas: c.replicas, Cluster: c.cluster, Leader: "n0", Behind: c.behind})
 			}
-		}
-		if got := strings.Join(checks, " "); got != c.checks || !strings.Contains(fmt.Sprint(fs), c.text) {
-			t.Errorf("%s: got %+v", c.name, fs)
-		}
+			diagnosis{Findings: &fs}.replicas(list)
+			var checks []string
+			for _, f := range fs {
+				checks = append(checks, f.Check)
+				if f.State != c.state || (f.Fix == "") != (c.state == OK) {
+					t.Errorf("%s: got %+v", c.name, f)
+				}
+			}
+			if got := strings.Join(checks, " "); got != c.checks || !strings.Contains(fmt.Sprint(fs), c.text) {
+				t.Errorf("%s: got %+v", c.name, fs)
+			}
+		})
 	}
 }
 
@@ -79,12 +81,14 @@ func TestClock(t *testing.T) {
 		ahead time.Duration
 		state State
 	}{{0, OK}, {-clockDifference / 2, OK}, {-10 * time.Second, Warning}, {10 * time.Second, Warning}} {
-		var fs Findings
-		diagnosis{Findings: &fs}.clock([]broker.StreamReport{
-			{Name: "LLM", Leader: "n0", Clock: now}, {Name: "TOOLCALLS", Leader: "n1", Clock: now.Add(c.ahead)},
-		}, now)
-		if len(fs) != 1 || fs[0].State != c.state || c.state == Warning && !strings.Contains(fs[0].Text, "n1") {
-			t.Errorf("ahead by %s: got %+v", c.ahead, fs)
-		}
+		t.Run(fmt.Sprint(c.ahead), func(t *testing.T) {
+			var fs Findings
+			diagnosis{Findings: &fs}.clock([]broker.StreamReport{
+				{Name: "LLM", Leader: "n0", Clock: now}, {Name: "TOOLCALLS", Leader: "n1", Clock: now.Add(c.ahead)},
+			}, now)
+			if len(fs) != 1 || fs[0].State != c.state || c.state == Warning && !strings.Contains(fs[0].Text, "n1") {
+				t.Errorf("ahead by %s: got %+v", c.ahead, fs)
+			}
+		})
 	}
 }

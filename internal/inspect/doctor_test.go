@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -74,8 +75,10 @@ func TestDiagnoseNoWorker(t *testing.T) {
 // TestBytes checks the units.
 func TestBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 30: "5.0 GiB", 1 << 60: "1048576.0 TiB"} {
-		if got := bytes(n); got != want {
-			t.Errorf("%d: got %s, want %s", n, got, want)
-		}
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			if got := bytes(n); got != want {
+				t.Errorf("%d: got %s, want %s", n, got, want)
+			}
+		})
 	}
 }

@@ -129,8 +129,10 @@ func TestServiceErrors(t *testing.T) {
 		{"streamer.sessions", `{"limit":1001}`, "400"},
 		{"streamer.sessions", `{"number":1}`, "400"},
 	} {
-		if code := queryFor(t, nc, c.subject, c.body, nil); code != c.code {
-			t.Errorf("%s %s: got error %q, want %s", c.subject, c.body, code, c.code)
-		}
+		t.Run(c.subject+" "+c.body, func(t *testing.T) {
+			if code := queryFor(t, nc, c.subject, c.body, nil); code != c.code {
+				t.Errorf("%s %s: got error %q, want %s", c.subject, c.body, code, c.code)
+			}
+		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/server"
+	"streamer/test/testkit"
 
 	"github.com/rs/zerolog"
 )
@@ -129,11 +130,13 @@ func TestStored(t *testing.T) {
 		{"an export", func(o Output) error { return export(t, b, o, false) }, false, []string{`"args_ref"`, `"type":"tool_call_result"`}, []string{"tool_call_id\":\"call_a\",\"content"}},
 		{"an export with values", func(o Output) error { return export(t, b, o, true) }, false, []string{strings.Repeat("a", large)}, []string{"args_ref"}},
 	} {
-		var out strings.Builder
-		if err := c.write(Output{W: &out, JSON: c.json}); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
-		check(t, c.name, out.String(), c.want, c.not)
+		t.Run(c.name, func(t *testing.T) {
+			var out strings.Builder
+			if err := c.write(Output{W: &out, JSON: c.json}); err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			check(t, c.name, out.String(), c.want, c.not)
+		})
 	}
 	missing, ok := errors.AsType[*NoEventsError](WriteCalls(t.Context(), b, Output{W: new(strings.Builder)}, "other", now))
 	if !ok || missing.Session != "other" {
@@ -173,23 +176,19 @@ func export(t *testing.T, b *client.Broker, o Output, values bool) error {
 func listed(t *testing.T, b *client.Broker) {
 	t.Helper()
 	ctx := brokertest.Deadline(t)
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		var text, lines strings.Builder
+	var text strings.Builder
+	testkit.Until(t, "the session is listed", func() error {
+		var lines strings.Builder
+		text.Reset()
 		if err := errors.Join(Sessions(ctx, b, Output{W: &lines, JSON: true}, 10, time.Now()), Sessions(ctx, b, Output{W: &text}, 10, time.Now())); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(lines.String(), `"session":"a b"`) {
-			check(t, "sessions", text.String(), []string{"SESSION", "a b  "}, nil)
-			return
+		if !strings.Contains(lines.String(), `"session":"a b"`) {
+			return fmt.Errorf("got %s", &lines)
 		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("the session is not listed: %s", &lines)
-		case <-tick.C:
-		}
-	}
+		return nil
+	})
+	check(t, "sessions", text.String(), []string{"SESSION", "a b  "}, nil)
 }
 
 func check(t *testing.T, name, got string, want, not []string) {
@@ -220,12 +219,14 @@ func TestEventLine(t *testing.T) {
 		{`{"type":"interrupted","input":24,"closed":2,"calls":["18.0","19.0"],"target":{"tool_call_ids":["call_9"]}}`, "input 24 closed 2 calls: 18.0, 19.0"},
 		{`{"type":"interrupted","input":25,"closed":0}`, "input 25 closed 0 calls"},
 	} {
-		var e events.Event
-		if err := json.Unmarshal([]byte(c.body), &e); err != nil {
-			t.Fatal(err)
-		}
-		if got := eventLine(cli.Paint{}, &events.Record{Seq: 1, Type: e.Type}, &e); !strings.HasSuffix(got, string(e.Type)+"  "+c.want) {
-			t.Errorf("%s: got the line %q, want %q at its end", c.body, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.body), func(t *testing.T) {
+			var e events.Event
+			if err := json.Unmarshal([]byte(c.body), &e); err != nil {
+				t.Fatal(err)
+			}
+			if got := eventLine(cli.Paint{}, &events.Record{Seq: 1, Type: e.Type}, &e); !strings.HasSuffix(got, string(e.Type)+"  "+c.want) {
+				t.Errorf("%s: got the line %q, want %q at its end", c.body, got, c.want)
+			}
+		})
 	}
 }

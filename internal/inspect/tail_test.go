@@ -2,9 +2,7 @@ package inspect
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -14,9 +12,8 @@ import (
 	"streamer/internal/cli"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
+	"streamer/test/testkit"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // output collects what is written, and reports each line that contains a text.
 type output struct {
@@ -126,15 +123,7 @@ func TestFrame(t *testing.T) {
 	if last := many[len(many)-1]; len(many) != maxOpen+1 || last != "and 3 more open calls" {
 		t.Errorf("got %d lines, the last %q", len(many), last)
 	}
-	const file = "testdata/frame.txt"
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want, err := os.ReadFile(file); err != nil || got != string(want) {
-		t.Errorf("%v, got\n%swant\n%s", err, got, want)
-	}
+	testkit.Golden(t, "testdata/frame.txt", got)
 }
 
 // TestBar: the phases fill the bar in proportion, and each is visible.
@@ -151,9 +140,11 @@ func TestBar(t *testing.T) {
 		{20 * time.Second, 20 * time.Second, "░░░░░░░░░░"},
 		{0, 0, "          "},
 	} {
-		call := Call{Started: begin, Complete: begin.Add(c.args), Ended: begin.Add(c.args + c.running)}
-		if got := bar(cli.Paint{}, &call, begin, 10*time.Second, 10); got != c.want {
-			t.Errorf("%s, %s: got %q, want %q", c.args, c.running, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.args), func(t *testing.T) {
+			call := Call{Started: begin, Complete: begin.Add(c.args), Ended: begin.Add(c.args + c.running)}
+			if got := bar(cli.Paint{}, &call, begin, 10*time.Second, 10); got != c.want {
+				t.Errorf("%s, %s: got %q, want %q", c.args, c.running, got, c.want)
+			}
+		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"streamer/test/testkit"
 )
 
 // shared returns a path in the directory of recorded data and third-party
@@ -14,11 +16,7 @@ import (
 // skips the test where it is absent.
 func shared(t *testing.T, elem ...string) string {
 	t.Helper()
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
-	path := filepath.Join(append([]string{root}, elem...)...)
+	path := testkit.Shared(elem...)
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("no conformance data: %v (set STREAMER_SHARED to the directory that holds it)", err)
 	}

@@ -100,12 +100,14 @@ func TestScanner(t *testing.T) {
 		{deep + "[", Bad, MaxDepth, -1, "arrays and objects are nested deeper than 10000 at offset 10000"},
 		{deep + "x", Bad, MaxDepth, -1, "'x' where a JSON value or ] is expected at offset 10000"},
 	} {
-		got := scan(tc.text)
-		if got.Status != tc.status || got.Offset != tc.offset || got.DoneAt != tc.doneAt || got.Err != tc.err {
-			t.Errorf("%.60q: got %v, offset %d, done at %d, %q\nwant %v, offset %d, done at %d, %q", tc.text,
-				got.Status, got.Offset, got.DoneAt, got.Err, tc.status, tc.offset, tc.doneAt, tc.err)
-		}
-		everySplit(t, tc.text)
+		t.Run(fmt.Sprintf("%.60s", tc.text), func(t *testing.T) {
+			got := scan(tc.text)
+			if got.Status != tc.status || got.Offset != tc.offset || got.DoneAt != tc.doneAt || got.Err != tc.err {
+				t.Errorf("%.60q: got %v, offset %d, done at %d, %q\nwant %v, offset %d, done at %d, %q", tc.text,
+					got.Status, got.Offset, got.DoneAt, got.Err, tc.status, tc.offset, tc.doneAt, tc.err)
+			}
+			everySplit(t, tc.text)
+		})
 	}
 }
 
@@ -167,10 +169,12 @@ func TestScannerFirstAndDepth(t *testing.T) {
 		{"\f1", '\f', 0},
 		{strings.Repeat(`[{"":`, 100), '[', 200},
 	} {
-		got := scan(tc.text)
-		if got.First != tc.first || got.Depth != tc.depth {
-			t.Errorf("%.40q: got first %q, depth %d, want %q, %d", tc.text, got.First, got.Depth, tc.first, tc.depth)
-		}
+		t.Run(fmt.Sprintf("%.60s", tc.text), func(t *testing.T) {
+			got := scan(tc.text)
+			if got.First != tc.first || got.Depth != tc.depth {
+				t.Errorf("%.40q: got first %q, depth %d, want %q, %d", tc.text, got.First, got.Depth, tc.first, tc.depth)
+			}
+		})
 	}
 }
 
@@ -190,24 +194,26 @@ func TestScannerBadStaysBad(t *testing.T) {
 func TestScannerCopies(t *testing.T) {
 	deeper := strings.Repeat("[", 150) + "0" + strings.Repeat("]", 150)
 	for _, depth := range []int{1, 63, 64, 65, 97, 200, 1000} {
-		opening := strings.Repeat(`[{"":`, depth/2) + strings.Repeat("[", depth%2)
-		closing := strings.Repeat("]", depth%2) + strings.Repeat("}]", depth/2)
-		var one Scanner
-		one.Write(opening)
-		other := one
-		long, short := deeper+closing, "0"+closing
-		for i := range long {
-			one.Write(long[i : i+1])
-			if i < len(short) {
-				other.Write(short[i : i+1])
+		t.Run(fmt.Sprint(depth), func(t *testing.T) {
+			opening := strings.Repeat(`[{"":`, depth/2) + strings.Repeat("[", depth%2)
+			closing := strings.Repeat("]", depth%2) + strings.Repeat("}]", depth/2)
+			var one Scanner
+			one.Write(opening)
+			other := one
+			long, short := deeper+closing, "0"+closing
+			for i := range long {
+				one.Write(long[i : i+1])
+				if i < len(short) {
+					other.Write(short[i : i+1])
+				}
 			}
-		}
-		if got, want := observe(&one), scan(opening+long); got != want || got.Status != Done {
-			t.Errorf("depth %d: the original: got %+v\nwant %+v", depth, got, want)
-		}
-		if got, want := observe(&other), scan(opening+short); got != want || got.Status != Done {
-			t.Errorf("depth %d: the copy: got %+v\nwant %+v", depth, got, want)
-		}
+			if got, want := observe(&one), scan(opening+long); got != want || got.Status != Done {
+				t.Errorf("depth %d: the original: got %+v\nwant %+v", depth, got, want)
+			}
+			if got, want := observe(&other), scan(opening+short); got != want || got.Status != Done {
+				t.Errorf("depth %d: the copy: got %+v\nwant %+v", depth, got, want)
+			}
+		})
 	}
 }
 

@@ -18,24 +18,26 @@ func TestLongReason(t *testing.T) {
 		"end":       func(st *Step) { st.End(events.Error, long) },
 		"failure":   func(st *Step) { st.Chunks([]chunks.Chunk{{Kind: chunks.Failure, Message: "m", Text: long}}) },
 	} {
-		state, rules := new(State), DefaultRules()
-		st := New(nil, state, &rules, "s", 1, 0, false)
-		for _, id := range []string{"a", "b"} {
-			st.Chunks([]chunks.Chunk{{Kind: chunks.Fragment, Message: "m", ID: id, Name: "f", Args: "{}"}})
-		}
-		apply(st)
-		closed := 0
-		for _, e := range st.Done() {
-			if e.Type != events.ToolCallResult {
-				continue
+		t.Run(name, func(t *testing.T) {
+			state, rules := new(State), DefaultRules()
+			st := New(nil, state, &rules, "s", 1, 0, false)
+			for _, id := range []string{"a", "b"} {
+				st.Chunks([]chunks.Chunk{{Kind: chunks.Fragment, Message: "m", ID: id, Name: "f", Args: "{}"}})
 			}
-			closed++
-			if got := e.Reason.Detail; got != want {
-				t.Errorf("%s: the detail is %q, want %q", name, got, want)
+			apply(st)
+			closed := 0
+			for _, e := range st.Done() {
+				if e.Type != events.ToolCallResult {
+					continue
+				}
+				closed++
+				if got := e.Reason.Detail; got != want {
+					t.Errorf("%s: the detail is %q, want %q", name, got, want)
+				}
 			}
-		}
-		if closed != 2 {
-			t.Errorf("%s: %d calls are closed, want 2", name, closed)
-		}
+			if closed != 2 {
+				t.Errorf("%s: %d calls are closed, want 2", name, closed)
+			}
+		})
 	}
 }

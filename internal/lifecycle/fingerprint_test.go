@@ -22,11 +22,13 @@ func TestFingerprint(t *testing.T) {
 	}
 	seen := map[uint64]string{0: "no args"}
 	for _, s := range []string{`{}`, `[]`, `{"a":1}`, `{"a":"1"}`, `{"a":11}`, `{"a":[1,1]}`, `{"a":"b","c":1}`, `{"a":"b\",\"c","d":1}`, `"a"`, `1`, `-1`} {
-		f := fingerprint([]byte(s))
-		if old, ok := seen[f]; ok {
-			t.Errorf("%s has the fingerprint of %s", s, old)
-		}
-		seen[f] = s
+		t.Run(s, func(t *testing.T) {
+			f := fingerprint([]byte(s))
+			if old, ok := seen[f]; ok {
+				t.Errorf("%s has the fingerprint of %s", s, old)
+			}
+			seen[f] = s
+		})
 	}
 	if got := fingerprint(nil); got != 0 {
 		t.Errorf("of no args: %x, want 0", got)

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -23,19 +24,21 @@ func TestDeltaInterval(t *testing.T) {
 		{"without a maximum", &fixed, map[int]events.Time{0: 50, 1: 50, 4: 50, 9: 50}},
 		{"above the maximum", &long, map[int]events.Time{0: 400, 1: 400, 4: 400, 9: 400}},
 	} {
-		for kind, list := range map[string][]emitted{
-			"args": emittedBy(c.rules, fragmentOf, 10, 5000), "text": emittedBy(c.rules, textOf, 10, 5000),
-		} {
-			if len(list) < 50 {
-				t.Fatalf("%s, %s: only %d events", c.name, kind, len(list))
-			}
-			for i := 1; i < len(list); i++ {
-				before, e := list[i-1], list[i]
-				if want, ok := c.want[e.offset/(2<<10)]; ok && e.at-before.at != want {
-					t.Fatalf("%s, %s: the event at offset %d comes %d ms after the one before it, want %d", c.name, kind, e.offset, e.at-before.at, want)
+		t.Run(c.name, func(t *testing.T) {
+			for kind, list := range map[string][]emitted{
+				"args": emittedBy(c.rules, fragmentOf, 10, 5000), "text": emittedBy(c.rules, textOf, 10, 5000),
+			} {
+				if len(list) < 50 {
+					t.Fatalf("%s, %s: only %d events", c.name, kind, len(list))
+				}
+				for i := 1; i < len(list); i++ {
+					before, e := list[i-1], list[i]
+					if want, ok := c.want[e.offset/(2<<10)]; ok && e.at-before.at != want {
+						t.Fatalf("%s, %s: the event at offset %d comes %d ms after the one before it, want %d", c.name, kind, e.offset, e.at-before.at, want)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
@@ -46,18 +49,20 @@ func TestDeltaBytes(t *testing.T) {
 	small.DeltaBytes = 512
 	byDefault := DefaultRules()
 	for want, rules := range map[int]*Rules{4 << 10: &byDefault, 512: &small} {
-		for kind, list := range map[string][]emitted{
-			"args": emittedBy(rules, fragmentOf, 0, 5000), "text": emittedBy(rules, textOf, 0, 5000),
-		} {
-			if len(list) < 4 {
-				t.Fatalf("%s: only %d events", kind, len(list))
-			}
-			for _, e := range list[1:] { // the first is emitted at once
-				if e.size != want {
-					t.Errorf("%s: the event at offset %d has %d bytes, want %d", kind, e.offset, e.size, want)
+		t.Run(fmt.Sprint(want), func(t *testing.T) {
+			for kind, list := range map[string][]emitted{
+				"args": emittedBy(rules, fragmentOf, 0, 5000), "text": emittedBy(rules, textOf, 0, 5000),
+			} {
+				if len(list) < 4 {
+					t.Fatalf("%s: only %d events", kind, len(list))
+				}
+				for _, e := range list[1:] { // the first is emitted at once
+					if e.size != want {
+						t.Errorf("%s: the event at offset %d has %d bytes, want %d", kind, e.offset, e.size, want)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 

@@ -37,12 +37,14 @@ func TestRulesCheck(t *testing.T) {
 			r.Templates = map[events.Text]string{events.TextCancelled: strings.Repeat("x", 40_000)}
 		}},
 	} {
-		r := DefaultRules()
-		c.change(&r)
-		err := r.Check()
-		if err == nil || !strings.Contains(err.Error(), c.field) || strings.Count(err.Error(), "lifecycle:") != 1 {
-			t.Errorf("%s: error %v", c.field, err)
-		}
+		t.Run(c.field, func(t *testing.T) {
+			r := DefaultRules()
+			c.change(&r)
+			err := r.Check()
+			if err == nil || !strings.Contains(err.Error(), c.field) || strings.Count(err.Error(), "lifecycle:") != 1 {
+				t.Errorf("%s: error %v", c.field, err)
+			}
+		})
 	}
 	bad := Rules{Deltas: "x", Texts: "y", Templates: map[events.Text]string{"a": "{id}", "b": "{id}", "c": "{id}"}}
 	want := bad.Check().Error()
@@ -90,9 +92,11 @@ func TestToolPatterns(t *testing.T) {
 		{"[a-z]/x", "a/x", true},
 		{"*", "", true},
 	} {
-		if got := (&ToolRule{Pattern: c.pattern}).matches(c.name); got != c.want {
-			t.Errorf("pattern %q, tool %q: %v, want %v", c.pattern, c.name, got, c.want)
-		}
+		t.Run(c.pattern+" "+c.name, func(t *testing.T) {
+			if got := (&ToolRule{Pattern: c.pattern}).matches(c.name); got != c.want {
+				t.Errorf("pattern %q, tool %q: %v, want %v", c.pattern, c.name, got, c.want)
+			}
+		})
 	}
 }
 

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,9 +13,8 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/events"
 	"streamer/internal/stored"
+	"streamer/test/testkit"
 )
-
-var update = flag.Bool("update", false, "write the events that the scripts cause into them")
 
 // TestScripts runs each testdata/*.txt. A line without indentation is an input;
 // the indented lines below it are the events that it must cause.
@@ -43,7 +41,7 @@ func TestScripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := runScript(t, string(want))
-			if *update {
+			if *testkit.Update {
 				if err := os.WriteFile(f, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}

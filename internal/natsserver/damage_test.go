@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"streamer/internal/broker"
+	"streamer/test/testkit"
 )
 
 // Any bit of the length of a checkpoint's headers may be flipped. The server's checksums
@@ -32,7 +33,7 @@ func TestDamagedHeaderLength(t *testing.T) {
 			}
 			b, s := start(t, Config{DataDir: dir})
 			for seq := uint64(10); seq < 12; seq++ {
-				eventually(t, b, "another checkpoint", func() bool {
+				testkit.UntilTrue(t, "another checkpoint", func() bool {
 					_, rev, err := b.LoadCheckpoint(deadline(t), 0)
 					if err == nil || errors.Is(err, broker.ErrDamaged) {
 						_, err = b.WriteCheckpoint(deadline(t), 0, broker.Checkpoint{Seq: seq, Rules: json.RawMessage("{}")}, rev)
@@ -40,7 +41,7 @@ func TestDamagedHeaderLength(t *testing.T) {
 					return err == nil
 				})
 			}
-			eventually(t, b, "the last checkpoint", func() bool {
+			testkit.UntilTrue(t, "the last checkpoint", func() bool {
 				c, _, err := b.LoadCheckpoint(deadline(t), 0)
 				return err == nil && c.Seq == 11 && s.Problem() == nil
 			})

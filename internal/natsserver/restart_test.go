@@ -2,8 +2,11 @@ package natsserver
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+
+	"streamer/test/testkit"
 
 	"github.com/nats-io/nats.go"
 )
@@ -27,7 +30,7 @@ func TestServerIsReplaced(t *testing.T) {
 	if err := b.Ready(deadline(t)); err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(err.Error(), dir) {
 		t.Errorf("got %v, want the write error and the directory", err)
 	}
-	eventually(t, b, "another server", func() bool { return b.Counts().Reconnected > 0 && b.Ready(deadline(t)) == nil })
+	testkit.UntilTrue(t, "another server", func() bool { return b.Counts().Reconnected > 0 && b.Ready(deadline(t)) == nil })
 	if _, err := Start(Config{DataDir: dir}, ignore); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("another process: got %v, want that the directory is in use", err)
 	}
@@ -40,7 +43,7 @@ func TestServerIsReplaced(t *testing.T) {
 	if seq := must(t, b, "2"); seq != 2 {
 		t.Errorf("the next input: got sequence %d, want 2", seq)
 	}
-	eventually(t, b, "the client is back", nc.IsConnected)
+	testkit.UntilTrue(t, "the client is back", nc.IsConnected)
 }
 
 // Errors of a server that has ended are not those of its successor.
@@ -71,11 +74,11 @@ func TestServerDoesNotStartAgain(t *testing.T) {
 	}
 	s.mu.Unlock()
 	s.onWriteError()(errors.New("no space left on device"))
-	eventually(t, b, "the reason", func() bool {
+	testkit.UntilTrue(t, "the reason", func() bool {
 		err := b.Ready(deadline(t))
 		return err != nil && strings.Contains(err.Error(), "not yet")
 	})
-	eventually(t, b, "another server", func() bool { return b.Ready(deadline(t)) == nil && b.Connected() })
+	testkit.UntilTrue(t, "another server", func() bool { return b.Ready(deadline(t)) == nil && b.Connected() })
 	if n := b.Counts().Restarted; n != 2 {
 		t.Errorf("got %d restarts, want 2", n)
 	}
@@ -91,8 +94,10 @@ func TestShareOfTheDisk(t *testing.T) {
 		{0, 20 << 20, 15 << 20}, // not more than is free
 		{0, 0, 1},
 	} {
-		if got := shareOf(c.used, c.free); got != c.want {
-			t.Errorf("%d used and %d free: got %d, want %d", c.used, c.free, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.used, " ", c.free), func(t *testing.T) {
+			if got := shareOf(c.used, c.free); got != c.want {
+				t.Errorf("%d used and %d free: got %d, want %d", c.used, c.free, got, c.want)
+			}
+		})
 	}
 }

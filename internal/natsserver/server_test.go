@@ -66,17 +66,6 @@ func must(t *testing.T, b *broker.Broker, id string) uint64 {
 	return a.Seq
 }
 
-// eventually waits until ok returns true.
-func eventually(t *testing.T, b *broker.Broker, what string, ok func() bool) {
-	t.Helper()
-	for by := time.Now().Add(within); !ok(); {
-		if time.Now().After(by) {
-			t.Fatalf("%s: never; counts %+v", what, b.Counts())
-		}
-		_ = b.Pause(context.Background(), 5*time.Millisecond)
-	}
-}
-
 // The streams that the package names are those of package broker.
 func TestStreams(t *testing.T) {
 	dir := t.TempDir()

@@ -20,9 +20,11 @@ func TestName(t *testing.T) {
 		"":                       "run",
 		strings.Repeat("x", 1e6): "reason",
 	} {
-		if got := Name(word, fields); got != want {
-			t.Errorf("Name(%.20q): got %q, want %q", word, got, want)
-		}
+		t.Run(word, func(t *testing.T) {
+			if got := Name(word, fields); got != want {
+				t.Errorf("Name(%.20q): got %q, want %q", word, got, want)
+			}
+		})
 	}
 	if got := Name("x", nil); got != "" {
 		t.Errorf("Name among none: got %q", got)

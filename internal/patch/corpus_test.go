@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"streamer/internal/patch"
+	"streamer/test/testkit"
 )
 
 // corpusCase is one file of the corpus of repairs.
@@ -32,13 +33,9 @@ type corpusCase struct {
 // corpus reads the corpus from the directory STREAMER_SHARED, by default one beside
 // the repository. It skips the test if there is no corpus.
 func corpus(t testing.TB) []corpusCase {
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = "../../../shared"
-	}
-	files, _ := filepath.Glob(filepath.Join(root, "patch/corpus/*.json"))
+	files, _ := filepath.Glob(testkit.Shared("patch/corpus/*.json"))
 	if len(files) == 0 {
-		t.Skipf("no corpus of repairs in %s/patch/corpus; set STREAMER_SHARED to the directory that contains patch/corpus", root)
+		t.Skipf("no corpus of repairs in %s/patch/corpus; set STREAMER_SHARED to the directory that contains patch/corpus", testkit.Shared())
 	}
 	cases := make([]corpusCase, len(files))
 	for i, f := range files {

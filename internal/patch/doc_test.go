@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"streamer/internal/patch"
+	"streamer/test/testkit"
 )
 
 // The pages about repair.
@@ -46,24 +47,26 @@ var example = regexp.MustCompile("(?ms)^```repair\n(.*?)^```$")
 // have the format of the scripts.
 func TestDocumentedExamples(t *testing.T) {
 	for page, least := range map[string]int{reference: 21, profilePage: 1} {
-		text, shown := readPage(t, page), 0
-		now := example.ReplaceAllStringFunc(text, func(block string) string {
-			shown++
-			want := example.FindStringSubmatch(block)[1]
-			got := runScript(t, want)
-			if !*update && got != want {
-				t.Errorf("%s\n got %s\nwant %s", page, got, want)
+		t.Run(page, func(t *testing.T) {
+			text, shown := readPage(t, page), 0
+			now := example.ReplaceAllStringFunc(text, func(block string) string {
+				shown++
+				want := example.FindStringSubmatch(block)[1]
+				got := runScript(t, want)
+				if !*testkit.Update && got != want {
+					t.Errorf("%s\n got %s\nwant %s", page, got, want)
+				}
+				return "```repair\n" + got + "```"
+			})
+			if shown < least {
+				t.Errorf("%d examples in %s, want at least %d", shown, page, least)
 			}
-			return "```repair\n" + got + "```"
+			if *testkit.Update {
+				if err := os.WriteFile(docs+page, []byte(now), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
 		})
-		if shown < least {
-			t.Errorf("%d examples in %s, want at least %d", shown, page, least)
-		}
-		if *update {
-			if err := os.WriteFile(docs+page, []byte(now), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
 	}
 }
 

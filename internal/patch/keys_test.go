@@ -39,7 +39,10 @@ func TestMissingKeys(t *testing.T) {
 			t.Fatalf("STREAMER_SEED=%d", seed+uint64(i))
 		}
 	}
-	for _, text := range slices.Concat(keyFixtures(t), keyCases(t)) {
+	for i, text := range slices.Concat(keyFixtures(t), keyCases(t)) {
+		if i%stride > 0 {
+			continue
+		}
 		check(patch.Auto, text, patch.Options{})
 	}
 	t.Logf("%d changed histories, %d refused", changed, refused)

@@ -104,10 +104,12 @@ func TestOutcomes(t *testing.T) {
 			strings.NewReplacer(`"1.0"`, `"9.0"`, `"uid":"x"`, `"uid":"x~9.0"`, `"tool_name":"f"`, `"tool_name":"g"`, "call f", "call g").Replace(cancelled),
 		}},
 	} {
-		got := formatLog(outcomes(t, c.log...).Log())
-		if got != c.want {
-			t.Errorf("%s:\n log  %s\n got  %s\n want %s", c.name, strings.Join(c.log, "\n      "), got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got := formatLog(outcomes(t, c.log...).Log())
+			if got != c.want {
+				t.Errorf("%s:\n log  %s\n got  %s\n want %s", c.name, strings.Join(c.log, "\n      "), got, c.want)
+			}
+		})
 	}
 }
 
@@ -125,23 +127,25 @@ func TestRepairFromLog(t *testing.T) {
 		{"a result without its content", long, `""`, 1},
 		{"an open call", call(events.ToolCallStart, ""), `"Tool call f with id x was interrupted: no result was recorded. It may or may not have run."`, 0},
 	} {
-		log := outcomes(t, c.event).Log()
-		got, err := patch.Repair(patch.OpenAI, []byte(head+tail), patch.Options{Log: log})
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
-		want := head + `,{"role":"tool","tool_call_id":"x","content":` + c.want + `}` + tail
-		if string(got.History) != want || len(got.Wanted) != c.wanted {
-			t.Errorf("%s:\n got  %s, wanted %d\n want %s, wanted %d", c.name, got.History, got.Wanted, want, c.wanted)
-		}
-		if c.wanted == 0 {
-			continue
-		}
-		log["x"][0].Content = json.RawMessage(`"here"`)
-		got, err = patch.Repair(patch.OpenAI, []byte(head+tail), patch.Options{Log: log})
-		if want := strings.Replace(want, `""`, `"here"`, 1); err != nil || string(got.History) != want || got.Wanted != nil {
-			t.Errorf("%s, the second time:\n got  %s, wanted %d, %v\n want %s", c.name, got.History, got.Wanted, err, want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			log := outcomes(t, c.event).Log()
+			got, err := patch.Repair(patch.OpenAI, []byte(head+tail), patch.Options{Log: log})
+			if err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			want := head + `,{"role":"tool","tool_call_id":"x","content":` + c.want + `}` + tail
+			if string(got.History) != want || len(got.Wanted) != c.wanted {
+				t.Errorf("%s:\n got  %s, wanted %d\n want %s, wanted %d", c.name, got.History, got.Wanted, want, c.wanted)
+			}
+			if c.wanted == 0 {
+				return
+			}
+			log["x"][0].Content = json.RawMessage(`"here"`)
+			got, err = patch.Repair(patch.OpenAI, []byte(head+tail), patch.Options{Log: log})
+			if want := strings.Replace(want, `""`, `"here"`, 1); err != nil || string(got.History) != want || got.Wanted != nil {
+				t.Errorf("%s, the second time:\n got  %s, wanted %d, %v\n want %s", c.name, got.History, got.Wanted, err, want)
+			}
+		})
 	}
 }
 

@@ -273,10 +273,12 @@ func TestProfileShapes(t *testing.T) {
 		{"deepagents-js", "", "[]", ""},
 		{"eino", "", openai, ""},
 	} {
-		_, err := patch.Repair(c.shape, []byte(c.history), patch.Options{Profile: c.profile})
-		if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
-			t.Errorf("profile %s, shape %q, history %s\n got %v\nwant %s", c.profile, c.shape, c.history, err, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.profile+" "+c.want), func(t *testing.T) {
+			_, err := patch.Repair(c.shape, []byte(c.history), patch.Options{Profile: c.profile})
+			if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
+				t.Errorf("profile %s, shape %q, history %s\n got %v\nwant %s", c.profile, c.shape, c.history, err, c.want)
+			}
+		})
 	}
 }
 
@@ -343,10 +345,12 @@ func TestProfileLeft(t *testing.T) {
 		{"deepagents", []string{lcAI(lcCall("1", "x")), lcHuman, lcAI(lcCall("1", "x")), lcTool("1")}, `[{"message":0,"rule":"unanswered_call","id":"1"}]`},
 		{"sagents", []string{lcAI(lcCall("1", "x"), lcCall("1", "y"))}, `[{"message":0,"rule":"duplicate_call_id","id":"1"}]`},
 	} {
-		in := "[" + strings.Join(c.in, ",") + "]"
-		r := repair(t, "", []byte(in), patch.Options{Profile: c.profile})
-		if got := asJSON(r.Report.ViolationsLeft); got != c.want || r.Report.Sendable != (c.want == "[]") {
-			t.Errorf("profile %s, input %s\n got %s, sendable %v\nwant %s", c.profile, in, got, r.Report.Sendable, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.profile+" "+c.want), func(t *testing.T) {
+			in := "[" + strings.Join(c.in, ",") + "]"
+			r := repair(t, "", []byte(in), patch.Options{Profile: c.profile})
+			if got := asJSON(r.Report.ViolationsLeft); got != c.want || r.Report.Sendable != (c.want == "[]") {
+				t.Errorf("profile %s, input %s\n got %s, sendable %v\nwant %s", c.profile, in, got, r.Report.Sendable, c.want)
+			}
+		})
 	}
 }

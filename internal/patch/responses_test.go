@@ -17,10 +17,12 @@ func TestResponses(t *testing.T) {
 		"tool_search":          `{"type":"tool_search_output","call_id":"call_1","execution":"client","status":"completed","tools":[]}`,
 		"mcp_approval_request": `{"type":"mcp_approval_response","approval_request_id":"call_1","approve":false,"reason":"cut <off>"}`,
 	} {
-		got, err := Synthetic(Responses, Call{ID: "call_1", Name: "f", Kind: kind}, events.Text("timeout"), "cut <off>")
-		if err != nil || string(got) != want {
-			t.Errorf("kind %q\n got %s, %v\nwant %s", kind, got, err, want)
-		}
+		t.Run(kind, func(t *testing.T) {
+			got, err := Synthetic(Responses, Call{ID: "call_1", Name: "f", Kind: kind}, events.Text("timeout"), "cut <off>")
+			if err != nil || string(got) != want {
+				t.Errorf("kind %q\n got %s, %v\nwant %s", kind, got, err, want)
+			}
+		})
 	}
 	got, err := Synthetic(Responses, Call{ID: "call_1", Parent: "call_p"}, events.Text("timeout"), "x")
 	want := `{"type":"function_call_output","call_id":"call_1","output":"x","caller":{"type":"program","caller_id":"call_p"}}`

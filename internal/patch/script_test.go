@@ -3,7 +3,6 @@ package patch_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,9 +10,8 @@ import (
 	"testing"
 
 	"streamer/internal/patch"
+	"streamer/test/testkit"
 )
-
-var update = flag.Bool("update", false, "write the results of the repairs into the scripts")
 
 // TestScripts runs each testdata/repair/*.txt. A file is about one rule and has
 // cases separated by a line of equals signs:
@@ -39,11 +37,11 @@ func TestScripts(t *testing.T) {
 			cases := strings.Split(string(text), "====\n")
 			for i, want := range cases {
 				cases[i] = runScript(t, want)
-				if !*update && cases[i] != want {
+				if !*testkit.Update && cases[i] != want {
 					t.Errorf("%s\n got %s\nwant %s", f, cases[i], want)
 				}
 			}
-			if *update {
+			if *testkit.Update {
 				if err := os.WriteFile(f, []byte(strings.Join(cases, "====\n")), 0o644); err != nil {
 					t.Fatal(err)
 				}

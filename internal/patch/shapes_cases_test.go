@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"streamer/internal/patch"
+	"streamer/test/testkit"
 )
 
 // shapeCase is a file of the cases for the shapes of frontends and SDKs.
@@ -34,11 +35,7 @@ type shapeCase struct {
 // shapeCases reads the cases from the directory STREAMER_SHARED, by default one
 // beside the repository.
 func shapeCases(t testing.TB) []shapeCase {
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = "../../../shared"
-	}
-	files, _ := filepath.Glob(filepath.Join(root, "patch/shapes/cases/*.json"))
+	files, _ := filepath.Glob(testkit.Shared("patch/shapes/cases/*.json"))
 	var cases []shapeCase
 	for _, f := range files {
 		text, err := os.ReadFile(f)

@@ -27,10 +27,12 @@ func TestSynthetic(t *testing.T) {
 		{"a hostile name", LangChain, Call{ID: "c", Name: hostile}, `{"type":"tool","content":"It <timed> out.","tool_call_id":"c","name":"a\"b\\<&>\n\u2028{id}","status":"error","additional_kwargs":{"synthetic_tool_result":"timeout"}}`},
 		{"an id that is not UTF-8", Anthropic, Call{ID: "\xff"}, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"\ufffd","content":"It <timed> out.","is_error":true}]}`},
 	} {
-		got, err := Synthetic(c.shape, c.call, events.TextTimeout, "It <timed> out.")
-		if err != nil || string(got) != c.want {
-			t.Errorf("%s: error %v\n got %s\nwant %s", c.name, err, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Synthetic(c.shape, c.call, events.TextTimeout, "It <timed> out.")
+			if err != nil || string(got) != c.want {
+				t.Errorf("%s: error %v\n got %s\nwant %s", c.name, err, got, c.want)
+			}
+		})
 	}
 }
 
@@ -39,11 +41,13 @@ func TestSynthetic(t *testing.T) {
 func TestSyntheticShapes(t *testing.T) {
 	for _, shape := range Shapes() {
 		for _, call := range []Call{{ID: "id-1", Name: "f"}, {ID: "id-1"}, {ID: "id-1", Name: "f", Kind: "custom"}, {ID: "id-1", Name: "\"\n\x00", Kind: "function"}} {
-			got, err := Synthetic(shape, call, events.TextArgs, "words")
-			if err != nil || !json.Valid(got) || strings.ContainsAny(string(got), "\n") ||
-				!strings.Contains(string(got), `"id-1"`) || !strings.Contains(string(got), "words") {
-				t.Errorf("%s, %+v: %s, %v", shape, call, got, err)
-			}
+			t.Run(call.ID, func(t *testing.T) {
+				got, err := Synthetic(shape, call, events.TextArgs, "words")
+				if err != nil || !json.Valid(got) || strings.ContainsAny(string(got), "\n") ||
+					!strings.Contains(string(got), `"id-1"`) || !strings.Contains(string(got), "words") {
+					t.Errorf("%s, %+v: %s, %v", shape, call, got, err)
+				}
+			})
 		}
 	}
 	if got, err := Synthetic("yaml", Call{}, events.TextArgs, ""); err == nil || !strings.Contains(err.Error(), `"yaml"`) || !strings.Contains(err.Error(), "anthropic") {

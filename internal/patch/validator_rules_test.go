@@ -110,11 +110,13 @@ func TestValidatorRules(t *testing.T) {
 		{patch.LangChainEx, "", []string{`{"role":"assistant","tool_calls":[{"call_id":"a","name":"x","arguments":"[]"}]}`, `{"role":"tool","tool_results":[{"tool_call_id":"a"},{"tool_call_id":"a"},{"tool_call_id":"b"}]}`}, "[0:input_not_object 2:duplicate_result 3:orphan_result]"},
 		{patch.Responses, "deepseek", []string{rCall, user, rOutput}, "[2:not_adjacent]"},
 	} {
-		text := []byte("[" + strings.Join(c.messages, ",") + "]")
-		messages := messagesOf(t, text)
-		got := append(validate(c.shape, c.provider, messages), validateFor(c.shape, patch.Options{Provider: c.provider}, messages)...)
-		if fmt.Sprint(got) != c.want {
-			t.Errorf("%s for %q: %s\n got %v\nwant %s", c.shape, c.provider, text, got, c.want)
-		}
+		t.Run(c.provider+" "+c.want, func(t *testing.T) {
+			text := []byte("[" + strings.Join(c.messages, ",") + "]")
+			messages := messagesOf(t, text)
+			got := append(validate(c.shape, c.provider, messages), validateFor(c.shape, patch.Options{Provider: c.provider}, messages)...)
+			if fmt.Sprint(got) != c.want {
+				t.Errorf("%s for %q: %s\n got %v\nwant %s", c.shape, c.provider, text, got, c.want)
+			}
+		})
 	}
 }

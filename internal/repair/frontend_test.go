@@ -49,17 +49,19 @@ func TestFrontendBodies(t *testing.T) {
 			},
 		},
 	} {
-		a, err := (&Service{Log: log}).Answer(t.Context(), []byte(`{"session":"s","messages":`+c.body+`}`), nil)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		got := messages(t, a.Bytes())
-		for _, w := range c.want {
-			if !strings.Contains(got, w) {
-				t.Errorf("%s: no %s in\n%s", c.name, w, got)
+		t.Run(c.name, func(t *testing.T) {
+			a, err := (&Service{Log: log}).Answer(t.Context(), []byte(`{"session":"s","messages":`+c.body+`}`), nil)
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+				return
 			}
-		}
+			got := messages(t, a.Bytes())
+			for _, w := range c.want {
+				if !strings.Contains(got, w) {
+					t.Errorf("%s: no %s in\n%s", c.name, w, got)
+				}
+			}
+		})
 	}
 	for _, body := range []string{
 		`[{"role":"assistant","toolCalls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}]`,

@@ -117,23 +117,25 @@ func TestAnswer(t *testing.T) {
 		{"the caller's own result", asking("real"), `,"session":"s","options":{"results":{"real":"mine"}}`, answered(asking("real"), "real", `"mine"`)},
 		{"a renamed call", asking("big"), `,"session":"s","options":{"provider":"mistral"}`, ""},
 	} {
-		history := c.history
-		if !strings.HasSuffix(strings.TrimSpace(history), "]") {
-			history += "]"
-		}
-		a, err := service.Answer(t.Context(), []byte(`{"messages":`+history+c.rest+`}`), nil)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		got := messages(t, a.Bytes())
-		if c.want == "" {
-			if !strings.Contains(got, string(big.Data)) {
-				t.Errorf("%s: got %.300s, without the result", c.name, got)
+		t.Run(c.name, func(t *testing.T) {
+			history := c.history
+			if !strings.HasSuffix(strings.TrimSpace(history), "]") {
+				history += "]"
 			}
-		} else if got != strings.TrimSpace(c.want) {
-			t.Errorf("%s:\n got  %.600s\n want %.600s", c.name, got, c.want)
-		}
+			a, err := service.Answer(t.Context(), []byte(`{"messages":`+history+c.rest+`}`), nil)
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+				return
+			}
+			got := messages(t, a.Bytes())
+			if c.want == "" {
+				if !strings.Contains(got, string(big.Data)) {
+					t.Errorf("%s: got %.300s, without the result", c.name, got)
+				}
+			} else if got != strings.TrimSpace(c.want) {
+				t.Errorf("%s:\n got  %.600s\n want %.600s", c.name, got, c.want)
+			}
+		})
 	}
 	log.asked = nil
 	if _, err := service.Answer(t.Context(), []byte(`{"session":"s","messages":`+asking("real", "stopped")+`]}`), nil); err != nil || log.asked != nil {
@@ -149,14 +151,16 @@ func TestOutputs(t *testing.T) {
 		{"ops", `{"ops":[{"copy":[0,1]},{"insert":{"role":"tool","tool_call_id":"x","content":` + noResult + `}}],"report":{`},
 		{"check", `{"report":{`},
 	} {
-		a, err := new(Service).Answer(t.Context(), []byte(`{"options":{"output":"`+c.output+`"},"messages":`+history+`}`), nil)
-		var b bytes.Buffer
-		if err == nil {
-			_, err = a.WriteTo(&b)
-		}
-		if err != nil || !bytes.HasPrefix(b.Bytes(), []byte(c.want)) || !json.Valid(b.Bytes()) || a.Len() != b.Len() || !bytes.Equal(b.Bytes(), a.Bytes()) {
-			t.Errorf("%s: got %s, %v, want %s…", c.output, b.Bytes(), err, c.want)
-		}
+		t.Run(c.output, func(t *testing.T) {
+			a, err := new(Service).Answer(t.Context(), []byte(`{"options":{"output":"`+c.output+`"},"messages":`+history+`}`), nil)
+			var b bytes.Buffer
+			if err == nil {
+				_, err = a.WriteTo(&b)
+			}
+			if err != nil || !bytes.HasPrefix(b.Bytes(), []byte(c.want)) || !json.Valid(b.Bytes()) || a.Len() != b.Len() || !bytes.Equal(b.Bytes(), a.Bytes()) {
+				t.Errorf("%s: got %s, %v, want %s…", c.output, b.Bytes(), err, c.want)
+			}
+		})
 	}
 }
 
@@ -185,19 +189,21 @@ func TestBodiesOfFrontends(t *testing.T) {
 		{`{"id":"chat","trigger":"submit-message","messages":[{"id":"a","role":"assistant","parts":[{"type":"tool-f","toolCallId":"x","state":"input-available","input":{}}]},{"id":"u","role":"user","parts":[{"type":"text","text":"And?"}]}]}`, "ai-ui", `"state":"output-error"`},
 		{`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"text":"And?"}]}],"generationConfig":{}}`, "gemini", `"functionResponse"`},
 	} {
-		a, err := new(Service).Answer(t.Context(), []byte(c.body), nil)
-		if err != nil {
-			t.Errorf("%s: %v", c.format, err)
-			continue
-		}
-		history := messages(t, a.Bytes())
-		var was, is map[string]json.RawMessage
-		if err := errors.Join(json.Unmarshal([]byte(c.body), &was), json.Unmarshal([]byte(history), &is)); err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(history, c.result) || len(is) != len(was) || !bytes.Contains(a.Bytes(), []byte(`"format":"`+c.format+`"`)) {
-			t.Errorf("%s:\n got %s", c.format, a.Bytes())
-		}
+		t.Run(c.format, func(t *testing.T) {
+			a, err := new(Service).Answer(t.Context(), []byte(c.body), nil)
+			if err != nil {
+				t.Errorf("%s: %v", c.format, err)
+				return
+			}
+			history := messages(t, a.Bytes())
+			var was, is map[string]json.RawMessage
+			if err := errors.Join(json.Unmarshal([]byte(c.body), &was), json.Unmarshal([]byte(history), &is)); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(history, c.result) || len(is) != len(was) || !bytes.Contains(a.Bytes(), []byte(`"format":"`+c.format+`"`)) {
+				t.Errorf("%s:\n got %s", c.format, a.Bytes())
+			}
+		})
 	}
 }
 
@@ -229,11 +235,13 @@ func TestRefusals(t *testing.T) {
 		{`{"messages":[{"role":"user","content":"a"}, 7]}`, 422, "message 1 (byte 32) is a number, not an object"},
 		{`{"messages":[{"role":"user","content":` + deep + `}]}`, 413, "nested deeper than 64 at byte "},
 	} {
-		a, err := new(Service).Answer(t.Context(), []byte(c.body), nil)
-		var r *Refusal
-		if !errors.As(err, &r) || r.Status != c.status || !strings.Contains(r.Text, c.words) || len(r.Text) > 2*maxText {
-			t.Errorf("%.100s:\n got  %.300s, %v\n want %d, %s", c.body, a.Bytes(), err, c.status, c.words)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.body), func(t *testing.T) {
+			a, err := new(Service).Answer(t.Context(), []byte(c.body), nil)
+			var r *Refusal
+			if !errors.As(err, &r) || r.Status != c.status || !strings.Contains(r.Text, c.words) || len(r.Text) > 2*maxText {
+				t.Errorf("%.100s:\n got  %.300s, %v\n want %d, %s", c.body, a.Bytes(), err, c.status, c.words)
+			}
+		})
 	}
 }
 
@@ -254,16 +262,18 @@ func TestWithin(t *testing.T) {
 		{`{"output":"ops"}`, `use HTTP`, 100},
 		{`{"output":"check"}`, `use HTTP`, 100},
 	} {
-		a, err := new(Service).Within(t.Context(), []byte(`{"messages":`+history+`,"options":`+c.options+`}`), c.limit)
-		var r *Refusal
-		switch {
-		case errors.As(err, &r):
-			if r.Status != 413 || !strings.HasSuffix(r.Text, c.want) {
-				t.Errorf("%s, %d bytes: got %d, %s, want %s", c.options, c.limit, r.Status, r.Text, c.want)
+		t.Run(c.options+" "+c.want, func(t *testing.T) {
+			a, err := new(Service).Within(t.Context(), []byte(`{"messages":`+history+`,"options":`+c.options+`}`), c.limit)
+			var r *Refusal
+			switch {
+			case errors.As(err, &r):
+				if r.Status != 413 || !strings.HasSuffix(r.Text, c.want) {
+					t.Errorf("%s, %d bytes: got %d, %s, want %s", c.options, c.limit, r.Status, r.Text, c.want)
+				}
+			case err != nil || a.Len() > c.limit || !bytes.HasPrefix(a.Bytes(), []byte(c.want)):
+				t.Errorf("%s, %d bytes: got %.100s…, %d bytes, %v, want %s…", c.options, c.limit, a.Bytes(), a.Len(), err, c.want)
 			}
-		case err != nil || a.Len() > c.limit || !bytes.HasPrefix(a.Bytes(), []byte(c.want)):
-			t.Errorf("%s, %d bytes: got %.100s…, %d bytes, %v, want %s…", c.options, c.limit, a.Bytes(), a.Len(), err, c.want)
-		}
+		})
 	}
 }
 
@@ -275,11 +285,13 @@ func TestBrokenLog(t *testing.T) {
 		{broken: broken},
 		{bodies: []string{`{"type":"tool_call_result","args_valid":7}`}},
 	} {
-		_, err := (&Service{Log: log}).Answer(t.Context(), body, nil)
-		var r *Refusal
-		if err == nil || errors.As(err, &r) || log.broken != nil && !errors.Is(err, broken) {
-			t.Errorf("%+v: got %v, want an error of the log's", log, err)
-		}
+		t.Run(fmt.Sprint(log.broken), func(t *testing.T) {
+			_, err := (&Service{Log: log}).Answer(t.Context(), body, nil)
+			var r *Refusal
+			if err == nil || errors.As(err, &r) || log.broken != nil && !errors.Is(err, broken) {
+				t.Errorf("%+v: got %v, want an error of the log's", log, err)
+			}
+		})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/inputs"
+	"streamer/test/testkit"
 )
 
 // memoryLog is an input log in memory. Its time is the number of changes, in
@@ -128,7 +129,7 @@ func (l *memoryLog) DeleteInput(_ context.Context, seq uint64) error {
 // inputs, and commands that die.
 func TestRandomLosses(t *testing.T) {
 	states := map[State]int{}
-	for seed := range uint64(20_000) {
+	for seed := range uint64(testkit.Of(2000, 20_000)) {
 		l := newMemoryLog(seed)
 		kept := map[uint64]inputs.Input{}
 		for range l.rnd.IntN(10) {

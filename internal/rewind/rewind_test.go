@@ -18,6 +18,7 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/natsserver"
+	"streamer/test/testkit"
 )
 
 func TestMain(m *testing.M) { brokertest.Main(m) }
@@ -136,9 +137,11 @@ func TestEvidence(t *testing.T) {
 		{Evidence{N: 5, Token: "a", Until: at.Add(-1)}, in, true, false},
 		{event, in, true, true},
 	} {
-		if got := c.e.Is(&c.in); got != c.same || c.e.conclusive() != c.conclusive {
-			t.Errorf("%+v: is the input %v, conclusive %v, want %v, %v", c.e, got, c.e.conclusive(), c.same, c.conclusive)
-		}
+		t.Run(fmt.Sprint(c.e), func(t *testing.T) {
+			if got := c.e.Is(&c.in); got != c.same || c.e.conclusive() != c.conclusive {
+				t.Errorf("%+v: is the input %v, conclusive %v, want %v, %v", c.e, got, c.e.conclusive(), c.same, c.conclusive)
+			}
+		})
 	}
 }
 
@@ -172,9 +175,11 @@ func TestVerify(t *testing.T) {
 		{Evidence{N: 2, At: gone[0].At}, false},
 		{Evidence{N: 3, At: gone[0].At}, false},
 	} {
-		if err := Verify(t.Context(), l, c.read); (err == nil) != c.same || err != nil && !errors.Is(err, ErrOther) {
-			t.Errorf("%+v: got %v, want the same: %v", c.read, err, c.same)
-		}
+		t.Run(fmt.Sprintf("input %d, the same %v", c.read.N, c.same), func(t *testing.T) {
+			if err := Verify(t.Context(), l, c.read); (err == nil) != c.same || err != nil && !errors.Is(err, ErrOther) {
+				t.Errorf("%+v: got %v, want the same: %v", c.read, err, c.same)
+			}
+		})
 	}
 	if err := l.DeleteInput(t.Context(), 1); err != nil {
 		t.Fatal(err)
@@ -279,7 +284,7 @@ func TestRepairInterrupted(t *testing.T) {
 		{"x", "a3", "a4", "y", "x2", "a5"},        // it is longer, and not all are at such sequences
 		{"x", "x2", "x3", "x4", "x5", "x6", "x7"}, // several of one session
 	} {
-		for n, complete := 0, false; !complete; n++ {
+		for n, complete := 0, false; !complete; n += testkit.Of(3, 1) {
 			t.Run(fmt.Sprintf("%d inputs, dies after %d changes", len(since), n), func(t *testing.T) {
 				complete = repairInterrupted(t, since, n)
 			})

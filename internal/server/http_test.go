@@ -124,15 +124,17 @@ func TestGatewayFiles(t *testing.T) {
 		{"key without a certificate", Config{KeyFile: keyFile}, "need both"},
 		{"key of another certificate", Config{CertFile: certFile, KeyFile: otherKey}, "does not match"},
 	} {
-		if c.c.HTTPListen == "" {
-			c.c.HTTPListen = "127.0.0.1:0"
-		}
-		o, err := c.c.gateway(t.Context(), zerolog.Nop())
-		if got := message(err); c.want == "" && err != nil || !strings.Contains(got, c.want) {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
-		}
-		if err == nil && (o.Verify == nil || (o.Certificate != nil) != (c.c.CertFile != "")) {
-			t.Errorf("%s: got %+v", c.name, o)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if c.c.HTTPListen == "" {
+				c.c.HTTPListen = "127.0.0.1:0"
+			}
+			o, err := c.c.gateway(t.Context(), zerolog.Nop())
+			if got := message(err); c.want == "" && err != nil || !strings.Contains(got, c.want) {
+				t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+			}
+			if err == nil && (o.Verify == nil || (o.Certificate != nil) != (c.c.CertFile != "")) {
+				t.Errorf("%s: got %+v", c.name, o)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"math"
 	"runtime/debug"
 	"testing"
@@ -9,17 +10,21 @@ import (
 
 func TestGCPercent(t *testing.T) {
 	for live, want := range map[uint64]int{0: gcMax, 10 << 20: gcMax, 128 << 20: 125, 10 << 30: gcMin} {
-		if got := gcPercent(live); got != want {
-			t.Errorf("%d bytes in use: got %d %%, want %d", live, got, want)
-		}
+		t.Run(fmt.Sprint(live), func(t *testing.T) {
+			if got := gcPercent(live); got != want {
+				t.Errorf("%d bytes in use: got %d %%, want %d", live, got, want)
+			}
+		})
 	}
 }
 
 func TestSoftLimit(t *testing.T) {
 	for container, want := range map[int64]int64{1: 1, 40 << 20: 20 << 20, 128 << 20: 96 << 20, 1000 << 20: 900 << 20} {
-		if got := softLimit(container); got != want {
-			t.Errorf("container with %d bytes: got %d, want %d", container, got, want)
-		}
+		t.Run(fmt.Sprint(container), func(t *testing.T) {
+			if got := softLimit(container); got != want {
+				t.Errorf("container with %d bytes: got %d, want %d", container, got, want)
+			}
+		})
 	}
 }
 
@@ -39,11 +44,13 @@ func TestBoundMemory(t *testing.T) {
 		{"GOMEMLIMIT in a container", container, "2GiB", math.MaxInt64},
 		{"a container", container, "", 900 << 20},
 	} {
-		t.Setenv("GOMEMLIMIT", c.env)
-		BoundMemory(c.root)
-		if got := debug.SetMemoryLimit(-1); got != c.want {
-			t.Errorf("%s: got a limit of %d, want %d", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("GOMEMLIMIT", c.env)
+			BoundMemory(c.root)
+			if got := debug.SetMemoryLimit(-1); got != c.want {
+				t.Errorf("%s: got a limit of %d, want %d", c.name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -68,10 +75,12 @@ func TestQuiet(t *testing.T) {
 		{0, false},
 		{0, true},
 	} {
-		allocated += c.more
-		if got := q.begins(allocated); got != c.want {
-			t.Errorf("step %d, %d bytes more: got %t, want %t", i, c.more, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.more, " ", c.want), func(t *testing.T) {
+			allocated += c.more
+			if got := q.begins(allocated); got != c.want {
+				t.Errorf("step %d, %d bytes more: got %t, want %t", i, c.more, got, c.want)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -76,8 +77,10 @@ func TestNotFolded(t *testing.T) {
 		{worker.Carried{Next: 3, CaughtUp: true}, 10, 0},
 		{worker.Carried{}, 0, 0}, // nothing is known yet
 	} {
-		if got := notFolded(c.carried, c.last); got != c.want {
-			t.Errorf("%+v, last %d: got %d, want %d", c.carried, c.last, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.carried), func(t *testing.T) {
+			if got := notFolded(c.carried, c.last); got != c.want {
+				t.Errorf("%+v, last %d: got %d, want %d", c.carried, c.last, got, c.want)
+			}
+		})
 	}
 }

@@ -39,9 +39,11 @@ func TestRoles(t *testing.T) {
 	}
 	base := "http://" + w.listener.Addr().String()
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/": 404, "/v1/sessions": 404, "/v1/sessions/s/events": 404} {
-		if resp := request(t, "GET", base+path, nil); resp.StatusCode != want {
-			t.Errorf("worker: %s: got %s, want %d", path, resp.Status, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			if resp := request(t, "GET", base+path, nil); resp.StatusCode != want {
+				t.Errorf("worker: %s: got %s, want %d", path, resp.Status, want)
+			}
+		})
 	}
 	if resp := request(t, "GET", g.Page()+"readyz", nil); resp.StatusCode != 200 {
 		t.Errorf("gateway: got %s", resp.Status)
@@ -78,11 +80,13 @@ func TestUselessRoles(t *testing.T) {
 		{Roles{Worker: true}, "", "", ""},
 		{Roles{Worker: true, Gateway: true}, "", "", ""},
 	} {
-		config := Config{Roles: c.roles, HTTPListen: c.listen}
-		config.Broker.URL = c.url
-		if got := message(config.check()); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
-			t.Errorf("%+v: got %q, want %q", c, got, c.want)
-		}
+		t.Run(c.url+" "+c.listen+" "+c.want, func(t *testing.T) {
+			config := Config{Roles: c.roles, HTTPListen: c.listen}
+			config.Broker.URL = c.url
+			if got := message(config.check()); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("%+v: got %q, want %q", c, got, c.want)
+			}
+		})
 	}
 }
 

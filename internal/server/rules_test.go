@@ -90,9 +90,11 @@ func TestBadRules(t *testing.T) {
 		{`{"tools": [{"pattern": "x", "args_timeout": 50000000}]}`, "invalid args timeout of tools x 13h53m20s: need at most 12h0m0s"},
 		{`{"tools": [{"pattern": "[x"}]}`, `tool pattern "[x"`},
 	} {
-		if _, err := fold(t, NewConfig().Rules, c.file); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", c.file, err, c.want)
-		}
+		t.Run(c.file, func(t *testing.T) {
+			if _, err := fold(t, NewConfig().Rules, c.file); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: got %v, want %q", c.file, err, c.want)
+			}
+		})
 	}
 	missing := NewConfig().Rules
 	missing.File = "nowhere.json"

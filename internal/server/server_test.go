@@ -79,11 +79,13 @@ func TestExposed(t *testing.T) {
 		":0":        "--http-listen :0 accepts connections from other machines: need --http-token-file or --auth",
 		"none":      "--http-listen: address none: missing port in address",
 	} {
-		c := Config{HTTPListen: listen}
-		_, err := c.gateway(t.Context(), zerolog.Nop())
-		if got := message(err); got != want {
-			t.Errorf("%s: got %q, want %q", listen, got, want)
-		}
+		t.Run(listen, func(t *testing.T) {
+			c := Config{HTTPListen: listen}
+			_, err := c.gateway(t.Context(), zerolog.Nop())
+			if got := message(err); got != want {
+				t.Errorf("%s: got %q, want %q", listen, got, want)
+			}
+		})
 	}
 }
 

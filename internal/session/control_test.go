@@ -35,32 +35,36 @@ func TestInterruptBodies(t *testing.T) {
 		`{"calls":[]}`, `{"calls":null}`, `{"tool_call_ids":[]}`, `{"run":null}`, `{"run_id":"x"}`, `{"Calls":["x"]}`, `{"message_id":""}`,
 		`{"call":""}`, `{"calls":"1.0"}`, `{"reason":"a","reason":"b"}`, `{"reason":7}`, `null`, `[]`, `{"calls":["1.0"],"Calls":["1.1"]}`, `{"x":1}`,
 	} {
-		types, report := after(inputs.Interrupt, data)
-		if !slices.Equal(types, []events.Type{events.Rejected}) || report.Reason.Code != events.BadShape {
-			t.Errorf("%s: events %v, want one rejected with bad_shape", data, types)
-			continue
-		}
-		if err := Check(inputs.Interrupt, []byte(data)); err == nil || err.Error() != report.Reason.Text {
-			t.Errorf("%s: Check returns %v, the event has %q", data, err, report.Reason.Text)
-		}
+		t.Run(data, func(t *testing.T) {
+			types, report := after(inputs.Interrupt, data)
+			if !slices.Equal(types, []events.Type{events.Rejected}) || report.Reason.Code != events.BadShape {
+				t.Errorf("%s: events %v, want one rejected with bad_shape", data, types)
+				return
+			}
+			if err := Check(inputs.Interrupt, []byte(data)); err == nil || err.Error() != report.Reason.Text {
+				t.Errorf("%s: Check returns %v, the event has %q", data, err, report.Reason.Text)
+			}
+		})
 	}
 	for data, want := range map[string]int{
 		``: 2, `{}`: 2, `{"reason":"user"}`: 2, `{"call":"1.0"}`: 1, `{"tool_call_id":"call_2"}`: 1, `{"calls":["1.0","1.1"]}`: 2,
 		`{"calls":["1.0"],"tool_call_ids":["call_1"]}`: 1, `{"message_id":"m"}`: 2, `{"run":"1.0"}`: 2, `{"run":"0.0"}`: 0, `{"call":"call_1"}`: 0,
 	} {
-		types, report := after(inputs.Interrupt, data)
-		got := 0
-		for _, typ := range types {
-			if typ == events.ToolCallResult {
-				got++
+		t.Run(data, func(t *testing.T) {
+			types, report := after(inputs.Interrupt, data)
+			got := 0
+			for _, typ := range types {
+				if typ == events.ToolCallResult {
+					got++
+				}
 			}
-		}
-		if got != want || (report != nil) != (want == 0) || want == 0 && (report.Type != events.Unmatched || report.Input != 2) {
-			t.Errorf("%s closes %d calls, want %d: %v", data, got, want, types)
-		}
-		if err := Check(inputs.Interrupt, []byte(data)); err != nil {
-			t.Errorf("%s: Check returns %v", data, err)
-		}
+			if got != want || (report != nil) != (want == 0) || want == 0 && (report.Type != events.Unmatched || report.Input != 2) {
+				t.Errorf("%s closes %d calls, want %d: %v", data, got, want, types)
+			}
+			if err := Check(inputs.Interrupt, []byte(data)); err != nil {
+				t.Errorf("%s: Check returns %v", data, err)
+			}
+		})
 	}
 }
 
@@ -84,21 +88,23 @@ func TestControlBodies(t *testing.T) {
 		{inputs.Result, `{"tool_call_id":"call_1","Content":"x"}`, events.Rejected, `the result has no field "Content"`},
 		{inputs.Result, `{"tool_call_id":"call_1","content":"x"}`, events.ToolCallArgsComplete, ""},
 	} {
-		types, report := after(c.kind, c.data)
-		var first events.Type
-		if len(types) > 0 {
-			first = types[0]
-		}
-		if first != c.want {
-			t.Errorf("%s %s: events %v, want first %q", c.kind, c.data, types, c.want)
-			continue
-		}
-		err := Check(c.kind, []byte(c.data))
-		if (err != nil) != (c.want == events.Rejected) {
-			t.Errorf("%s %s: Check returns %v", c.kind, c.data, err)
-		}
-		if c.want == events.Rejected && (!strings.Contains(report.Reason.Text, c.text) || !strings.Contains(err.Error(), report.Reason.Text)) {
-			t.Errorf("%s %s: rejected with %q, refused with %q, want %q", c.kind, c.data, report.Reason.Text, err, c.text)
-		}
+		t.Run(c.data, func(t *testing.T) {
+			types, report := after(c.kind, c.data)
+			var first events.Type
+			if len(types) > 0 {
+				first = types[0]
+			}
+			if first != c.want {
+				t.Errorf("%s %s: events %v, want first %q", c.kind, c.data, types, c.want)
+				return
+			}
+			err := Check(c.kind, []byte(c.data))
+			if (err != nil) != (c.want == events.Rejected) {
+				t.Errorf("%s %s: Check returns %v", c.kind, c.data, err)
+			}
+			if c.want == events.Rejected && (!strings.Contains(report.Reason.Text, c.text) || !strings.Contains(err.Error(), report.Reason.Text)) {
+				t.Errorf("%s %s: rejected with %q, refused with %q, want %q", c.kind, c.data, report.Reason.Text, err, c.text)
+			}
+		})
 	}
 }

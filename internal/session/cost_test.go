@@ -17,17 +17,19 @@ func TestAllocations(t *testing.T) {
 			"args":    callInputs(format, 1, 4*deltas),
 			"content": textInputs(wires[format].text, 1, 4*deltas),
 		} {
-			f := newFolder()
-			got := testing.AllocsPerRun(5, func() {
-				s := new(State)
-				s.Read.Format = format
-				for i, in := range inputs {
-					f.fold(s, time.UnixMilli(0).Add(time.Duration(i)*every), in)
+			t.Run(what, func(t *testing.T) {
+				f := newFolder()
+				got := testing.AllocsPerRun(5, func() {
+					s := new(State)
+					s.Read.Format = format
+					for i, in := range inputs {
+						f.fold(s, time.UnixMilli(0).Add(time.Duration(i)*every), in)
+					}
+				}) / deltas
+				if got >= 0.05 {
+					t.Errorf("%s, %s: %.3f allocations per delta, want less than 0.05", format, what, got)
 				}
-			}) / deltas
-			if got >= 0.05 {
-				t.Errorf("%s, %s: %.3f allocations per delta, want less than 0.05", format, what, got)
-			}
+			})
 		}
 	}
 }
@@ -38,13 +40,15 @@ func TestLoadAllocations(t *testing.T) {
 	for _, format := range wireFormats {
 		open, closed := callStates(t, format)
 		for what, s := range map[string]*State{"open": open, "closed": closed} {
-			data, err := s.Marshal()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := testing.AllocsPerRun(100, func() { s, err = Load(data) }); got > 15 || err != nil {
-				t.Errorf("%s, %s: %.0f allocations, %v, want at most 15", format, what, got, err)
-			}
+			t.Run(what, func(t *testing.T) {
+				data, err := s.Marshal()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := testing.AllocsPerRun(100, func() { s, err = Load(data) }); got > 15 || err != nil {
+					t.Errorf("%s, %s: %.0f allocations, %v, want at most 15", format, what, got, err)
+				}
+			})
 		}
 	}
 }

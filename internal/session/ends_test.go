@@ -143,9 +143,11 @@ func TestEnds(t *testing.T) {
 			`a cancelled, b cancelled, run error`,
 		},
 	} {
-		if got, _ := ending(t, test.stream); got != test.want {
-			t.Errorf("%s:\n got %s\nwant %s", name, got, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, _ := ending(t, test.stream); got != test.want {
+				t.Errorf("%s:\n got %s\nwant %s", name, got, test.want)
+			}
+		})
 	}
 }
 

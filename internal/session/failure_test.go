@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -43,21 +44,23 @@ func TestFailuresEndTheRun(t *testing.T) {
 		{"RUN_ERROR", "ag-ui", `{"type":"RUN_STARTED","threadId":"t","runId":"r"}
 			{"type":"RUN_ERROR","message":"broken"}`},
 	} {
-		a := Assembly{Format: test.format}
-		for line := range strings.Lines(test.stream) {
-			a.Line([]byte(strings.TrimSpace(line)))
-		}
-		a.End()
-		n := map[events.Type]int{}
-		for i := range a.Events {
-			e := &a.Events[i]
-			n[e.Type]++
-			if e.Type == events.RunFinished && (e.Status != events.Error || !strings.Contains(e.Reason.Detail, "broken")) {
-				t.Errorf("%s, %s: the run is %s, %v", test.format, test.name, e.Status, e.Reason)
+		t.Run(fmt.Sprintf("%.60s", test.name+" "+test.stream), func(t *testing.T) {
+			a := Assembly{Format: test.format}
+			for line := range strings.Lines(test.stream) {
+				a.Line([]byte(strings.TrimSpace(line)))
 			}
-		}
-		if n[events.RunStarted] != 1 || n[events.RunFinished] != 1 || n[events.MessageStarted] != n[events.MessageFinished] || n[events.Rejected] > 0 {
-			t.Errorf("%s, %s: the events are %v", test.format, test.name, n)
-		}
+			a.End()
+			n := map[events.Type]int{}
+			for i := range a.Events {
+				e := &a.Events[i]
+				n[e.Type]++
+				if e.Type == events.RunFinished && (e.Status != events.Error || !strings.Contains(e.Reason.Detail, "broken")) {
+					t.Errorf("%s, %s: the run is %s, %v", test.format, test.name, e.Status, e.Reason)
+				}
+			}
+			if n[events.RunStarted] != 1 || n[events.RunFinished] != 1 || n[events.MessageStarted] != n[events.MessageFinished] || n[events.Rejected] > 0 {
+				t.Errorf("%s, %s: the events are %v", test.format, test.name, n)
+			}
+		})
 	}
 }

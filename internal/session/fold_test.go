@@ -183,22 +183,24 @@ func TestRejected(t *testing.T) {
 		{"nested", strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001), events.BadJSON},
 		{"a word", `hello`, events.BadJSON},
 	} {
-		var s State
-		out := Fold(nil, &s, Input{Input: inputs.Input{Seq: 1, At: time.UnixMilli(1), Token: "s", Kind: inputs.Delta, Data: []byte(c.data)}})
-		if len(out) != 1 || out[0].Type != events.Rejected || out[0].Input != 1 {
-			t.Errorf("%s: events %v", c.name, bodies(out))
-			continue
-		}
-		if got := out[0].Reason.Code; got != c.code {
-			t.Errorf("%s: code %s (%s), want %s", c.name, got, out[0].Reason.Text, c.code)
-		}
-		out = Fold(nil, &s, Input{Input: inputs.Input{
-			Seq: 2, At: time.UnixMilli(2), Token: "s", Kind: inputs.Delta,
-			Data: []byte(`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"hi"}}]}`),
-		}})
-		if len(out) != 3 || out[2].Content != "hi" {
-			t.Errorf("%s: the session does not continue: %v", c.name, bodies(out))
-		}
+		t.Run(c.name, func(t *testing.T) {
+			var s State
+			out := Fold(nil, &s, Input{Input: inputs.Input{Seq: 1, At: time.UnixMilli(1), Token: "s", Kind: inputs.Delta, Data: []byte(c.data)}})
+			if len(out) != 1 || out[0].Type != events.Rejected || out[0].Input != 1 {
+				t.Errorf("%s: events %v", c.name, bodies(out))
+				return
+			}
+			if got := out[0].Reason.Code; got != c.code {
+				t.Errorf("%s: code %s (%s), want %s", c.name, got, out[0].Reason.Text, c.code)
+			}
+			out = Fold(nil, &s, Input{Input: inputs.Input{
+				Seq: 2, At: time.UnixMilli(2), Token: "s", Kind: inputs.Delta,
+				Data: []byte(`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"hi"}}]}`),
+			}})
+			if len(out) != 3 || out[2].Content != "hi" {
+				t.Errorf("%s: the session does not continue: %v", c.name, bodies(out))
+			}
+		})
 	}
 }
 

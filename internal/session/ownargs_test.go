@@ -14,6 +14,7 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
+	"streamer/test/testkit"
 )
 
 // sighting is what a session knew of a call after one of its inputs.
@@ -234,13 +235,9 @@ func streamOf(t testing.TB, file string) [][]byte {
 
 // TestOwnArgs puts each disturbance at each position of the streams of every format.
 func TestOwnArgs(t *testing.T) {
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
-	recorded, _ := filepath.Glob(filepath.Join(root, "formats", "corpus*", "*", "*.jsonl"))
+	recorded, _ := filepath.Glob(testkit.Shared("formats", "corpus*", "*", "*.jsonl"))
 	if len(recorded) == 0 {
-		t.Logf("no recorded streams at %s: set STREAMER_SHARED", root)
+		t.Logf("no recorded streams at %s: set STREAMER_SHARED", testkit.Shared())
 	}
 	for _, file := range slices.Concat(allStreams(t), recorded) {
 		if stream := streamOf(t, file); len(stream) <= 400 && len(bytes.Join(stream, nil)) <= 64<<10 {

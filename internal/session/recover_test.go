@@ -88,37 +88,39 @@ func TestRecover(t *testing.T) {
 			[]string{`"role":"tool","tool_call_id":"a"`, `f is gone (a)`},
 		},
 	} {
-		for _, after := range []string{"its state", "the state of the first input", "no state"} {
-			var l log
-			for _, d := range c.deltas {
-				l.add("delta", 1, d)
-			}
-			s, out := foldAll(l)
-			open := openAfter(t, out)
-			switch after {
-			case "the state of the first input":
-				s, _ = foldAll(l[:1])
-			case "no state":
-				s = &State{Read: s.Read}
-			}
-			got := Recover(nil, s, Recovery{Session: "s", Next: events.ID{Seq: 9, N: 3}, Open: open, Rules: c.rules})
-			where := fmt.Sprintf("%s, recovered from %s", name, after)
-			if len(got) < 2 || got[0].Type != events.ToolCallResult || got[1].Type != events.Synthetic {
-				t.Errorf("%s: got %v, want a result and its message", where, bodies(got))
-				continue
-			}
-			for _, part := range c.want {
-				if !strings.Contains(string(got[1].Message), part) {
-					t.Errorf("%s: the message is %s, want it to have %s", where, got[1].Message, part)
+		t.Run(name, func(t *testing.T) {
+			for _, after := range []string{"its state", "the state of the first input", "no state"} {
+				var l log
+				for _, d := range c.deltas {
+					l.add("delta", 1, d)
+				}
+				s, out := foldAll(l)
+				open := openAfter(t, out)
+				switch after {
+				case "the state of the first input":
+					s, _ = foldAll(l[:1])
+				case "no state":
+					s = &State{Read: s.Read}
+				}
+				got := Recover(nil, s, Recovery{Session: "s", Next: events.ID{Seq: 9, N: 3}, Open: open, Rules: c.rules})
+				where := fmt.Sprintf("%s, recovered from %s", name, after)
+				if len(got) < 2 || got[0].Type != events.ToolCallResult || got[1].Type != events.Synthetic {
+					t.Errorf("%s: got %v, want a result and its message", where, bodies(got))
+					continue
+				}
+				for _, part := range c.want {
+					if !strings.Contains(string(got[1].Message), part) {
+						t.Errorf("%s: the message is %s, want it to have %s", where, got[1].Message, part)
+					}
+				}
+				if reason := got[0].Reason; reason.Code != events.ByLost || got[0].Status != events.Cancelled || got[0].DurationMS != nil {
+					t.Errorf("%s: the result is %s", where, bodies(got[:1]))
+				}
+				if got[0].EventID != (events.ID{Seq: 9, N: 3}) || s.N != 9 || !s.Life.Idle() {
+					t.Errorf("%s: the first event is %s, the state is after input %d, idle: %t", where, got[0].EventID, s.N, s.Life.Idle())
 				}
 			}
-			if reason := got[0].Reason; reason.Code != events.ByLost || got[0].Status != events.Cancelled || got[0].DurationMS != nil {
-				t.Errorf("%s: the result is %s", where, bodies(got[:1]))
-			}
-			if got[0].EventID != (events.ID{Seq: 9, N: 3}) || s.N != 9 || !s.Life.Idle() {
-				t.Errorf("%s: the first event is %s, the state is after input %d, idle: %t", where, got[0].EventID, s.N, s.Life.Idle())
-			}
-		}
+		})
 	}
 }
 

@@ -33,10 +33,12 @@ func TestRejectedInputs(t *testing.T) {
 		{"cut SSE, then another event", []string{event, "data: {\"a\":", "data: " + event + "\n\n", "nonsense\n"}, []uint64{2, 4}},
 		{"two events of SSE, the second cut", []string{"data: " + event[:20], event[20:] + "\n\ndata: {\"a\":"}, []uint64{2}},
 	} {
-		got := rejectedInputs(t, c.lines)
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q: rejected are the inputs %v, want %v", c.name, c.lines, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got := rejectedInputs(t, c.lines)
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%s: %q: rejected are the inputs %v, want %v", c.name, c.lines, got, c.want)
+			}
+		})
 	}
 }
 

@@ -21,22 +21,24 @@ func TestResumeContent(t *testing.T) {
 		"an object":                      `{"a": [1, 2,  3], "b": "<"}`,
 		"as deep as a result may be":     strings.Repeat("[", 9_990) + strings.Repeat("]", 9_990),
 	} {
-		result := `{"tool_call_id":"c","content":` + content + `}`
-		var l log
-		l.add(inputs.Delta, 1, begin)
-		l.add(inputs.Delta, 2, usage)
-		l.add(inputs.Result, 3, result) // waits for the args
-		l.add(inputs.Result, 4, strings.Replace(result, `"c"`, `"o"`, 1))
-		l.add(inputs.Delta, 5, finish)
-		l.add(inputs.Clock, 300, `{"kind":"flush"}`)
-		l.add(inputs.Result, 301, result) // a redelivery
-		l.add(inputs.Result, 302, strings.Replace(result, `"c"`, `"o"`, 1))
-		want, got := fold(l), foldResumed(t, l)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: resumed:\n%.3000s\nfolded at once:\n%.3000s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-		if all := strings.Join(want, "\n"); strings.Contains(all, "tool_call_late_result") || strings.Count(all, "orphan_result ") != 1 {
-			t.Errorf("%s: a redelivery has an event:\n%.3000s", name, all)
-		}
+		t.Run(name, func(t *testing.T) {
+			result := `{"tool_call_id":"c","content":` + content + `}`
+			var l log
+			l.add(inputs.Delta, 1, begin)
+			l.add(inputs.Delta, 2, usage)
+			l.add(inputs.Result, 3, result) // waits for the args
+			l.add(inputs.Result, 4, strings.Replace(result, `"c"`, `"o"`, 1))
+			l.add(inputs.Delta, 5, finish)
+			l.add(inputs.Clock, 300, `{"kind":"flush"}`)
+			l.add(inputs.Result, 301, result) // a redelivery
+			l.add(inputs.Result, 302, strings.Replace(result, `"c"`, `"o"`, 1))
+			want, got := fold(l), foldResumed(t, l)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: resumed:\n%.3000s\nfolded at once:\n%.3000s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			if all := strings.Join(want, "\n"); strings.Contains(all, "tool_call_late_result") || strings.Count(all, "orphan_result ") != 1 {
+				t.Errorf("%s: a redelivery has an event:\n%.3000s", name, all)
+			}
+		})
 	}
 }

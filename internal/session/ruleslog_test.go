@@ -21,10 +21,12 @@ func TestRulesWithUnknownFields(t *testing.T) {
 		`[]`: "cannot unmarshal",
 		``:   "unexpected end",
 	} {
-		_, err := ParseRules([]byte(body))
-		if err == nil || !strings.Contains(err.Error(), words) || errors.Is(err, ErrVersion) != strings.Contains(body, "version") {
-			t.Errorf("%s: got %v, want %q", body, err, words)
-		}
+		t.Run(body, func(t *testing.T) {
+			_, err := ParseRules([]byte(body))
+			if err == nil || !strings.Contains(err.Error(), words) || errors.Is(err, ErrVersion) != strings.Contains(body, "version") {
+				t.Errorf("%s: got %v, want %q", body, err, words)
+			}
+		})
 	}
 	d := lifecycle.DefaultRules()
 	data, err := json.Marshal(&d)

@@ -32,21 +32,23 @@ func TestSyntheticShape(t *testing.T) {
 			`"type":"tool"|"tool_call_id":"a"|"status":"error"`,
 		},
 	} {
-		var l log
-		for _, d := range c.deltas {
-			l.add(inputs.Delta, 1, d)
-		}
-		l.add(inputs.Interrupt, 2, "")
-		got := ""
-		for _, e := range fold(l) {
-			if strings.Contains(e, ".synthetic ") {
-				got += e
+		t.Run(name, func(t *testing.T) {
+			var l log
+			for _, d := range c.deltas {
+				l.add(inputs.Delta, 1, d)
 			}
-		}
-		for part := range strings.SplitSeq(c.want, "|") {
-			if !strings.Contains(got, part) {
-				t.Errorf("%s: %q\n got %q\nwant it to have %s", name, c.deltas, got, part)
+			l.add(inputs.Interrupt, 2, "")
+			got := ""
+			for _, e := range fold(l) {
+				if strings.Contains(e, ".synthetic ") {
+					got += e
+				}
 			}
-		}
+			for part := range strings.SplitSeq(c.want, "|") {
+				if !strings.Contains(got, part) {
+					t.Errorf("%s: %q\n got %q\nwant it to have %s", name, c.deltas, got, part)
+				}
+			}
+		})
 	}
 }

@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"reflect"
@@ -14,6 +13,7 @@ import (
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/stored"
+	"streamer/test/testkit"
 )
 
 // TestStoredForm checks the stored form of the states of each recorded stream.
@@ -56,12 +56,10 @@ func TestStoredFields(t *testing.T) {
 // versions must read it.
 const fullState = "testdata/state.txt"
 
-var update = flag.Bool("update", false, "write "+fullState)
-
 // TestLoadOlder checks that nothing of a state is lost that an older program stored. Only
 // a field that is removed needs an update of the file.
 func TestLoadOlder(t *testing.T) {
-	if *update {
+	if *testkit.Update {
 		s, _ := stateWith(t, allFields)
 		if err := os.WriteFile(fullState, strconv.AppendQuote(nil, string(unversioned(s))), 0o600); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"streamer/internal/decode"
 	"streamer/internal/events"
+	"streamer/test/testkit"
 )
 
 // The members that a test renames.
@@ -144,13 +145,9 @@ func lost(want, got content) string {
 // TestForeignStreams reads recorded streams of agents and servers whether their formats
 // are read or not. A stream whose calls are not all read has a rejected event.
 func TestForeignStreams(t *testing.T) {
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
 	read := 0
 	for _, pattern := range [...]string{"agents-2/*/*.jsonl", "unclaimed/*.jsonl", "unclaimed/*.sse"} {
-		files, _ := filepath.Glob(filepath.Join(root, "formats", filepath.FromSlash(pattern)))
+		files, _ := filepath.Glob(testkit.Shared("formats", filepath.FromSlash(pattern)))
 		for _, file := range files {
 			read++
 			var want struct {

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"testing"
@@ -62,8 +63,10 @@ func TestHasEvents(t *testing.T) {
 		{Header{Input: 3, Head: events.ID{Seq: 3}}, true},
 		{Header{Held: "why"}, true},
 	} {
-		if got := c.header.HasEvents(); got != c.want {
-			t.Errorf("%+v: got %t, want %t", c.header, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.header), func(t *testing.T) {
+			if got := c.header.HasEvents(); got != c.want {
+				t.Errorf("%+v: got %t, want %t", c.header, got, c.want)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package stored_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -89,9 +90,11 @@ func TestValues(t *testing.T) {
 		{Int: 1<<63 - 1, Rune: 1<<31 - 1},
 		{List: make([]inside, 1000), Ints: make([]int, 1000)},
 	} {
-		if got, err := load(string(form(&want))); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
-		}
+		t.Run(want.Text, func(t *testing.T) {
+			if got, err := load(string(form(&want))); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
+			}
+		})
 	}
 }
 
@@ -105,9 +108,11 @@ func TestOtherFields(t *testing.T) {
 		"\x01\x86inside\x21n\x01\x00\x86inside\x64text\x01a\x00\x00":                 {Inside: inside{"a", 1}},
 		"\x01\x85maybe\x21n\x01\x00\x85maybe\x64text\x01a\x00\x00":                   {Maybe: &inside{"a", 1}},
 	} {
-		if got, err := load(form); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%q\nis loaded as %+v, %v\n want %+v", form, got, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", form), func(t *testing.T) {
+			if got, err := load(form); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%q\nis loaded as %+v, %v\n want %+v", form, got, err, want)
+			}
+		})
 	}
 }
 
@@ -141,9 +146,11 @@ func TestDamaged(t *testing.T) {
 		"\x01\x83new\x61n\x05":                                "new: a length of 5 where 0 bytes are left at offset 7",
 		"\x01" + strings.Repeat("\x81a", 100):                 "a: a value more than 64 deep at offset 133",
 	} {
-		if _, err := load(form); err == nil || err.Error() != want {
-			t.Errorf("%q: error %v, want %s", form, err, want)
-		}
+		t.Run(form, func(t *testing.T) {
+			if _, err := load(form); err == nil || err.Error() != want {
+				t.Errorf("%q: error %v, want %s", form, err, want)
+			}
+		})
 	}
 }
 

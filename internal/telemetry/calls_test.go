@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -55,9 +56,11 @@ func TestCalls(t *testing.T) {
 		`streamer_call_duration_seconds_count{status="cancelled"} 1`,
 		`streamer_call_wait_seconds_sum{status="denied"} 90`,
 	} {
-		if !strings.Contains(text.String(), line+"\n") {
-			t.Errorf("no line %s in\n%s", line, &text)
-		}
+		t.Run(fmt.Sprintf("%.60s", line), func(t *testing.T) {
+			if !strings.Contains(text.String(), line+"\n") {
+				t.Errorf("no line %s in\n%s", line, &text)
+			}
+		})
 	}
 	if strings.Contains(text.String(), `streamer_call_result_seconds_count{status="cancelled"`) {
 		t.Error("a call without complete args has a result time")

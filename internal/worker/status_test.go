@@ -12,6 +12,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
+	"streamer/test/testkit"
 
 	"github.com/rs/zerolog"
 )
@@ -31,15 +32,14 @@ func (h *fixture) counting(opts Options) *Worker {
 // until waits until the stats are as expected.
 func (h *fixture) until(w *Worker, what string, right func(Stats) bool) Stats {
 	h.t.Helper()
-	for deadline := time.Now().Add(brokertest.Within); ; {
-		s := w.Stats()
-		if right(s) {
-			return s
+	var s Stats
+	testkit.Until(h.t, what, func() error {
+		if s = w.Stats(); !right(s) {
+			return fmt.Errorf("got %+v", s)
 		}
-		if _, _, err := h.broker.InputBounds(h.t.Context()); err != nil || time.Now().After(deadline) {
-			h.t.Fatalf("%s: got %+v, %v", what, s, err)
-		}
-	}
+		return nil
+	})
+	return s
 }
 
 // TestStats checks the counts of inputs, events and calls, also after sessions left
@@ -136,21 +136,23 @@ func TestBehind(t *testing.T) {
 		{"held up", true, 0, 2 * time.Minute, "partition 3 is 2m0s behind the input log"},
 		{"handed over", false, time.Hour, time.Hour, ""},
 	} {
-		ago := func(d time.Duration) int64 {
-			if d == 0 {
-				return 0
+		t.Run(c.what, func(t *testing.T) {
+			ago := func(d time.Duration) int64 {
+				if d == 0 {
+					return 0
+				}
+				return now.Add(-d).UnixMilli()
 			}
-			return now.Add(-d).UnixMilli()
-		}
-		m.carried.Store(c.carried)
-		m.since.Store(ago(c.since))
-		m.beat.Store(ago(c.beat))
-		got := ""
-		if err := w.late(now); err != nil {
-			got = err.Error()
-		}
-		if !strings.Contains(got, c.problem) || (got == "") != (c.problem == "") {
-			t.Errorf("%s: got %q, want %q", c.what, got, c.problem)
-		}
+			m.carried.Store(c.carried)
+			m.since.Store(ago(c.since))
+			m.beat.Store(ago(c.beat))
+			got := ""
+			if err := w.late(now); err != nil {
+				got = err.Error()
+			}
+			if !strings.Contains(got, c.problem) || (got == "") != (c.problem == "") {
+				t.Errorf("%s: got %q, want %q", c.what, got, c.problem)
+			}
+		})
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"streamer/internal/lifecycle"
 	"streamer/internal/natsserver"
 	"streamer/internal/session"
+	"streamer/test/testkit"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -158,15 +159,16 @@ func (h *fixture) stream(name string) jetstream.Stream {
 // ruled waits until each partition has its first rules input.
 func (h *fixture) ruled() {
 	h.t.Helper()
-	for deadline := time.Now().Add(brokertest.Within); ; {
+	testkit.Until(h.t, "the rules are in the log", func() error {
 		_, last, err := h.broker.InputBounds(h.t.Context())
-		if err != nil || time.Now().After(deadline) {
-			h.t.Fatalf("the rules are not in the log: %v", err)
+		if err != nil {
+			h.t.Fatal(err)
 		}
-		if last >= uint64(h.broker.Partitions()) {
-			return
+		if last < uint64(h.broker.Partitions()) {
+			return fmt.Errorf("the log ends at input %d", last)
 		}
-	}
+		return nil
+	})
 }
 
 // wait reads the events of a session until one matches, and returns it.
@@ -201,16 +203,18 @@ func ofType(t events.Type) func(events.Record) bool {
 // quiet waits until the events of all sessions are those of a fold of their inputs.
 func (h *fixture) quiet() audit.Report {
 	h.t.Helper()
-	deadline := time.Now().Add(brokertest.Within)
-	for {
-		r, err := audit.Verification{Log: h.broker}.Run(h.t.Context())
-		if err != nil {
+	var r audit.Report
+	testkit.Until(h.t, "the events are the fold of the inputs", func() (err error) {
+		if r, err = (audit.Verification{Log: h.broker}).Run(h.t.Context()); err != nil {
 			h.t.Fatal(err)
 		}
-		if len(r.Differences) == 0 || time.Now().After(deadline) {
-			return r
+		var wrong []string
+		for _, d := range r.Differences {
+			wrong = append(wrong, d.String())
 		}
-	}
+		return testkit.Check(wrong, nil)
+	})
+	return r
 }
 
 const (
@@ -365,11 +369,13 @@ func TestBadTokens(t *testing.T) {
 	h := open(t, broker.Options{Embed: listening(t)})
 	h.work(Options{})
 	for token, words := range map[string]string{"=2e": "=2E", "é": "=C3=A9", "=4": "two hex digits", "=41": "must be spelled", "=FF": "UTF-8"} {
-		h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
-		e := h.wait(token, ofType(events.Rejected))
-		if !bytes.Contains(e.Data, []byte(words)) || !bytes.Contains(e.Data, []byte("bad_session_token")) {
-			t.Errorf("%s: %s", token, e.Data)
-		}
+		t.Run(token, func(t *testing.T) {
+			h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
+			e := h.wait(token, ofType(events.Rejected))
+			if !bytes.Contains(e.Data, []byte(words)) || !bytes.Contains(e.Data, []byte("bad_session_token")) {
+				t.Errorf("%s: %s", token, e.Data)
+			}
+		})
 	}
 	// A token that no server can answer stops no session.
 	nc, err := nats.Connect(h.broker.URL())

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"path/filepath"
@@ -54,10 +55,12 @@ func TestRecognise(t *testing.T) {
 		{"All rights reserved.", ""},
 		{"", ""},
 	} {
-		got, err := recognise(c.in)
-		if strings.Join(got, " ") != c.want || (err == nil) != (c.want != "") {
-			t.Errorf("%q: got %q, %v, want %q", c.in, got, err, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.in), func(t *testing.T) {
+			got, err := recognise(c.in)
+			if strings.Join(got, " ") != c.want || (err == nil) != (c.want != "") {
+				t.Errorf("%q: got %q, %v, want %q", c.in, got, err, c.want)
+			}
+		})
 	}
 }
 
@@ -67,20 +70,22 @@ func TestArchives(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)
 	files := []file{{"a/streamer", []byte("program"), true}, {"a/README.md", []byte("text"), false}}
 	for name, pack := range map[string]func(io.Writer, []file, time.Time) error{"tar": packTar, "zip": packZip} {
-		var one, other bytes.Buffer
-		if err := pack(&one, files, at); err != nil {
-			t.Fatal(err)
-		}
-		if err := pack(&other, files, at.In(time.FixedZone("", 3600))); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(one.Bytes(), other.Bytes()) {
-			t.Errorf("%s: two archives of the same files differ", name)
-		}
-		unpack := map[string]func(*testing.T, []byte) []file{"tar": unpackTar, "zip": unpackZip}[name]
-		if got := unpack(t, one.Bytes()); !slices.EqualFunc(got, files, sameFile) {
-			t.Errorf("%s: got %v, want %v", name, got, files)
-		}
+		t.Run(name, func(t *testing.T) {
+			var one, other bytes.Buffer
+			if err := pack(&one, files, at); err != nil {
+				t.Fatal(err)
+			}
+			if err := pack(&other, files, at.In(time.FixedZone("", 3600))); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(one.Bytes(), other.Bytes()) {
+				t.Errorf("%s: two archives of the same files differ", name)
+			}
+			unpack := map[string]func(*testing.T, []byte) []file{"tar": unpackTar, "zip": unpackZip}[name]
+			if got := unpack(t, one.Bytes()); !slices.EqualFunc(got, files, sameFile) {
+				t.Errorf("%s: got %v, want %v", name, got, files)
+			}
+		})
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"streamer/internal/inputs"
 	"streamer/internal/worker"
 	"streamer/test/local"
+	"streamer/test/testkit"
 )
 
 // settleTime is the maximum time until all inputs are folded and all calls are
@@ -92,23 +93,20 @@ func awaitReaders(t *testing.T, c *conversations) {
 func waitFor(t *testing.T, ctx context.Context, b *client.Broker, wrong func() ([]string, error)) {
 	t.Helper()
 	var last []string
-	for {
+	err := testkit.Poll(ctx, func() error {
 		list, err := wrong()
-		switch {
-		case err == nil && len(list) == 0:
-			return
-		case err == nil:
+		if err == nil {
 			last = list
 		}
-		select {
-		case <-ctx.Done():
-			if len(last) > 0 {
-				logSession(t, b, last[0])
-			}
-			t.Fatalf("%d conditions are not met after %v (%v):\n%s", len(last), settleTime, err, strings.Join(last[:min(5, len(last))], "\n"))
-		case <-time.After(200 * time.Millisecond):
-		}
+		return testkit.Check(list, err)
+	})
+	if err == nil {
+		return
 	}
+	if len(last) > 0 {
+		logSession(t, b, last[0])
+	}
+	t.Fatalf("%d conditions are not met after %v (%v):\n%s", len(last), settleTime, err, strings.Join(last[:min(5, len(last))], "\n"))
 }
 
 // logSession logs the inputs and events of the session that a text begins with.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"streamer/test/testkit"
 )
 
 // The functions in this file inject faults of the disk of one server, which three
@@ -111,17 +113,16 @@ func (f *faultInjector) alone(do func()) {
 // awaitReplicas waits until every replica of every stream is up to date, for at
 // most half a minute. It reports whether they are.
 func (f *faultInjector) awaitReplicas() bool {
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
-		behind := false
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return testkit.Poll(ctx, func() error {
 		for _, s := range streams {
-			behind = behind || !f.replicated(s)
+			if !f.replicated(s) {
+				return errReplicaBehind
+			}
 		}
-		if !behind {
-			return true
-		}
-		time.Sleep(20 * time.Millisecond) // between checks
-	}
-	return false
+		return nil
+	}) == nil
 }
 
 // replicated reports whether all replicas of a stream are up to date.

@@ -121,21 +121,21 @@ func (s *single) fill(t *testing.T) (undo func() error) {
 // awaitReady waits until /readyz answers with a status and a text.
 func (s *single) awaitReady(t *testing.T, status int, text string) {
 	t.Helper()
-	var got int
-	var body []byte
-	for end := time.Now().Add(settleTime); time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // between checks
-		r, err := http.Get("http://" + s.http + "/readyz")
+	testkit.Until(t, "the answer of /readyz", func() error {
+		r, err := http.Get("http://" + s.http + "/readyz") //nolint:noctx // Until bounds it
 		if err != nil {
-			continue
+			return err
 		}
-		got = r.StatusCode
-		body, _ = io.ReadAll(r.Body) // a read error leaves a text that does not match
-		r.Body.Close()
-		if got == status && strings.Contains(string(body), text) {
-			return
+		defer r.Body.Close()
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return err
 		}
-	}
-	t.Fatalf("/readyz: got %d %s, want %d with %q", got, body, status, text)
+		if r.StatusCode != status || !strings.Contains(string(body), text) {
+			return fmt.Errorf("got %d %s, want %d with %q", r.StatusCode, body, status, text)
+		}
+		return nil
+	})
 }
 
 // posts are publishers over HTTP. Each has its own session, and posts an input

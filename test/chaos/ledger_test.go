@@ -11,6 +11,7 @@ import (
 
 	"streamer/internal/client"
 	"streamer/internal/events"
+	"streamer/test/testkit"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -85,20 +86,22 @@ func (l *ledger) call(js jetstream.JetStream, token, call string, rnd *rand.Rand
 // store publishes an input until it is acknowledged.
 func (l *ledger) store(js jetstream.JetStream, e entry, data string) {
 	e.begun = time.Now()
-	for time.Since(e.begun) < publishTimeout {
+	all, stop := context.WithTimeout(context.Background(), publishTimeout)
+	defer stop()
+	err := testkit.Poll(all, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), ackTimeout)
+		defer cancel()
 		_, err := js.Publish(ctx, "llm."+e.token+"."+e.kind, []byte(data), jetstream.WithMsgID(e.msgID), jetstream.WithRetryAttempts(0))
-		cancel()
-		if err == nil {
-			e.acked = time.Now()
-			l.mu.Lock()
-			l.entries = append(l.entries, e)
-			l.mu.Unlock()
-			return
-		}
-		time.Sleep(10 * time.Millisecond) // between two tries
+		return err
+	})
+	if err != nil {
+		l.t.Errorf("input %s was not acknowledged within %v: %v", e.msgID, publishTimeout, err)
+		return
 	}
-	l.t.Errorf("input %s was not acknowledged within %v", e.msgID, publishTimeout)
+	e.acked = time.Now()
+	l.mu.Lock()
+	l.entries = append(l.entries, e)
+	l.mu.Unlock()
 }
 
 // effects counts the effects of inputs in the event log, by session and effect.

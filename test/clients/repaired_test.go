@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"streamer/internal/patch"
+	"streamer/test/testkit"
 )
 
 // repaired is a repaired history for repaired.mjs.
@@ -86,11 +87,7 @@ func repairedScripts(t *testing.T) (all []repaired) {
 
 // repairedCases repairs the cases beside the repository, if there are any.
 func repairedCases(t *testing.T) (all []repaired) {
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = "../../../shared"
-	}
-	files, _ := filepath.Glob(filepath.Join(root, "patch/shapes/cases/a*.json"))
+	files, _ := filepath.Glob(testkit.Shared("patch/shapes/cases/a*.json"))
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"streamer/internal/decode"
 	"streamer/internal/session"
+	"streamer/test/testkit"
 )
 
 // recording is a recorded stream with what it must give.
@@ -111,15 +112,11 @@ var quirks = filepath.Join("..", "..", "internal", "decode", "testdata", "quirks
 // or skips the test.
 func corpora(t *testing.T) (dirs []string) {
 	t.Helper()
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
-	dirs, err := filepath.Glob(filepath.Join(root, "formats", "corpus*", "*"))
+	dirs, err := filepath.Glob(testkit.Shared("formats", "corpus*", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	agents, err := filepath.Glob(filepath.Join(root, "formats", agents, "*"))
+	agents, err := filepath.Glob(testkit.Shared("formats", agents, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +127,7 @@ func corpora(t *testing.T) (dirs []string) {
 	}
 	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return strings.HasSuffix(dir, ".md") })
 	if len(dirs) == 0 {
-		t.Skipf("no recorded streams in %s; STREAMER_SHARED names their place", root)
+		t.Skipf("no recorded streams in %s; STREAMER_SHARED names their place", testkit.Shared())
 	}
 	return dirs
 }

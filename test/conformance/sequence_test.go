@@ -106,14 +106,10 @@ func firstDifference(a, b []string) (at int, same bool) {
 // allStreams returns the streams in the repository and the recorded streams that
 // are available.
 func allStreams(t *testing.T) (files []string) {
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
 	decoders := filepath.Join("..", "..", "internal", "decode", "testdata")
 	for _, pattern := range []string{
 		filepath.Join(decoders, "*", "*.jsonl"),
-		filepath.Join(root, "formats", "corpus*", "*", "*.*"),
+		testkit.Shared("formats", "corpus*", "*", "*.*"),
 	} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {

@@ -91,7 +91,7 @@ func (in *instance) publishEach(session string, inputs []input) error {
 // settled waits until every input is covered by a snapshot and a checkpoint.
 func (in *instance) settled(js jetstream.JetStream) {
 	in.t.Helper()
-	waitFor(in.t, in, "snapshots and checkpoints", func() []string { return in.uncovered(js) })
+	in.until("snapshots and checkpoints", func() []string { return in.uncovered(js) })
 }
 
 // uncovered lists the sessions with inputs that neither a snapshot nor a

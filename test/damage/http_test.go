@@ -2,7 +2,9 @@ package damage
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,18 +48,17 @@ func respond(req *http.Request) answer {
 	return answer{r.StatusCode, body}
 }
 
-// retryInterval is the time between two tries to publish or to connect.
-const retryInterval = 100 * time.Millisecond
-
 // publish posts an input until the answer is 202. It retries only after 503 and a
 // failed connection.
 func (in *instance) publish(session string, i input) error {
-	limit, tick := time.After(testkit.Within), time.NewTicker(retryInterval)
-	defer tick.Stop()
-	for {
+	ctx, cancel := context.WithTimeout(in.t.Context(), testkit.Within)
+	defer cancel()
+	var refused error // ends the tries
+	err := testkit.Poll(ctx, func() error {
 		req, err := http.NewRequestWithContext(in.t.Context(), http.MethodPost, in.page+"/v1/sessions/"+url.PathEscape(session)+"/"+i.kind, strings.NewReader(i.body))
 		if err != nil {
-			return err
+			refused = err
+			return nil
 		}
 		req.Header.Set("Idempotency-Key", i.key)
 		a := respond(req)
@@ -66,14 +67,12 @@ func (in *instance) publish(session string, i input) error {
 		}
 		wrong := fmt.Errorf("input %s of session %s: got answer %v, want 202", i.key, session, a)
 		if a.status != 0 && a.status != http.StatusServiceUnavailable || !in.Running() {
-			return wrong
+			refused = wrong
+			return nil
 		}
-		select {
-		case <-tick.C:
-		case <-limit:
-			return wrong
-		}
-	}
+		return wrong
+	})
+	return errors.Join(refused, err)
 }
 
 // ready returns the answer of /readyz, "" if the process is ready.

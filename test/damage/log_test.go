@@ -25,7 +25,7 @@ const (
 // connect opens a connection to the server of an instance, with all permissions.
 func (in *instance) connect() jetstream.JetStream {
 	in.t.Helper()
-	nc, err := nats.Connect(in.url(), nats.MaxReconnects(-1), nats.ReconnectWait(retryInterval))
+	nc, err := nats.Connect(in.url(), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
 	if err != nil {
 		in.t.Fatal(err)
 	}

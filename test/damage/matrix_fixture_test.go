@@ -46,8 +46,7 @@ func newMatrixFixtures(t *testing.T) map[string]*fixture {
 	<-quiet
 
 	in.publishAll(after.all, func(t *conversation) []input { return t.behind })
-	wait := func(what string, wrong func() []string) { waitFor(t, in, what, wrong) }
-	after.events = in.waitEvents(js, "events", wait, func(log []event) []string { return unfolded(log, after.all) })
+	after.events = in.waitEvents(js, "events", in.until, func(log []event) []string { return unfolded(log, after.all) })
 	uncovered := strings.Join(in.uncovered(js), "\n")
 	in.End(syscall.SIGKILL)
 	for i := range after.all {

@@ -71,8 +71,8 @@ func command(t *testing.T, dir, name string, args ...string) (status int, text s
 	return status, string(out)
 }
 
-// waitFor waits until wrong returns nothing.
-func waitFor(t *testing.T, in *instance, what string, wrong func() []string) {
-	t.Helper()
-	testkit.Until(t, what, func() error { return testkit.Check(wrong(), nil) }, &in.Log)
+// until waits until wrong returns nothing.
+func (in *instance) until(what string, wrong func() []string) {
+	in.t.Helper()
+	testkit.Until(in.t, what, func() error { return testkit.Check(wrong(), nil) }, &in.Log)
 }

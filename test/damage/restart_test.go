@@ -39,8 +39,7 @@ func TestResultsAfterRewind(t *testing.T) {
 	in = launch(t, dir)
 	js = in.connect()
 	in.publishAll(all, func(t *conversation) []input { return t.rest })
-	wait := func(what string, wrong func() []string) { waitFor(t, in, what, wrong) }
-	log := in.waitEvents(js, "results", wait, func(log []event) []string { return append(unanswered(log, all), openCallsIn(log)...) })
+	log := in.waitEvents(js, "results", in.until, func(log []event) []string { return append(unanswered(log, all), openCallsIn(log)...) })
 	for _, e := range log {
 		if e.Type == "tool_call_result" && e.Status != "completed" {
 			t.Errorf("call %s of session %s is %s, want completed", e.Call, e.session, e.Status)
@@ -75,7 +74,7 @@ func (f *fixture) countedOpen(t *testing.T, do func(*data)) {
 	in.waitOpen(open(f.all))
 	in.publishAll(f.all, func(*conversation) []input { return []input{{"interrupt", "close", "{}"}} })
 	js := in.connect()
-	in.waitEvents(js, "interrupts", func(what string, wrong func() []string) { waitFor(t, in, what, wrong) }, openCallsIn)
+	in.waitEvents(js, "interrupts", in.until, openCallsIn)
 	in.waitOpen(0)
 	in.End(syscall.SIGTERM)
 }
@@ -84,7 +83,7 @@ func (f *fixture) countedOpen(t *testing.T, do func(*data)) {
 // calls.
 func (in *instance) waitOpen(want int) {
 	in.t.Helper()
-	waitFor(in.t, in, "open calls", func() (wrong []string) {
+	in.until("open calls", func() (wrong []string) {
 		if got := in.openCalls(); got != float64(want) {
 			wrong = append(wrong, fmt.Sprintf("streamer_calls_open is %v, want %d", got, want))
 		}

@@ -93,7 +93,7 @@ func (u *run) damageRunning() bool {
 	if u.row.down == "" {
 		return true
 	}
-	waitFor(u.t, u.in, "the answer of /readyz", func() []string {
+	u.in.until("the answer of /readyz", func() []string {
 		if p := u.in.ready(); !strings.Contains(p, u.row.down) {
 			return []string{fmt.Sprintf("%q, want %q", p, u.row.down)}
 		}
@@ -157,7 +157,7 @@ func (u *run) close(js jetstream.JetStream) {
 // still named later.
 func (u *run) until(what string, wrong func() []string) {
 	u.t.Helper()
-	waitFor(u.t, u.in, what, func() []string {
+	u.in.until(what, func() []string {
 		p := u.in.ready()
 		if strings.Contains(p, "streamer recover") && time.Since(u.recovered) > recoverTime {
 			u.recover()

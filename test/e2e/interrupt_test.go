@@ -50,10 +50,12 @@ func TestInterruptCommand(t *testing.T) {
 		{"", `nothing is open in session s\n`, "", 0},
 		{"--call a", "", `streamer interrupt: session s has no open call a\n`, 3},
 	} {
-		out, errs, status := execute(t, "", append([]string{"interrupt", "--data-dir", d.dir, "s"}, strings.Fields(c.args)...)...)
-		if !regexp.MustCompile("^"+c.out+"$").MatchString(out) || !regexp.MustCompile("^"+c.errs+"$").MatchString(errs) || status != c.status {
-			t.Errorf("interrupt %s: exit status %d\n%s%swant %d\n%s%s", c.args, status, out, errs, c.status, c.out, c.errs)
-		}
+		t.Run(c.args+" "+c.out, func(t *testing.T) {
+			out, errs, status := execute(t, "", append([]string{"interrupt", "--data-dir", d.dir, "s"}, strings.Fields(c.args)...)...)
+			if !regexp.MustCompile("^"+c.out+"$").MatchString(out) || !regexp.MustCompile("^"+c.errs+"$").MatchString(errs) || status != c.status {
+				t.Errorf("interrupt %s: exit status %d\n%s%swant %d\n%s%s", c.args, status, out, errs, c.status, c.out, c.errs)
+			}
+		})
 	}
 
 	// The run of this call has ended before the interrupt.

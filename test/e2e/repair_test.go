@@ -228,10 +228,12 @@ func TestRepairService(t *testing.T) {
 		{"no request", `hello`, "400", "the request is not JSON", `{"error":"the request is not JSON`},
 		{"nothing", ``, "400", "the request is not JSON", `{"error":"the request is not JSON`},
 	} {
-		m := d.ask(d.nc, c.request)
-		if m.Header.Get(micro.ErrorCodeHeader) != c.code || !strings.Contains(m.Header.Get(micro.ErrorHeader), c.words) || !strings.HasPrefix(string(m.Data), c.answer) {
-			t.Errorf("%s:\n got  %v %s\n want %s %s %s", c.name, m.Header, brief(string(m.Data)), c.code, c.words, c.answer)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			m := d.ask(d.nc, c.request)
+			if m.Header.Get(micro.ErrorCodeHeader) != c.code || !strings.Contains(m.Header.Get(micro.ErrorHeader), c.words) || !strings.HasPrefix(string(m.Data), c.answer) {
+				t.Errorf("%s:\n got  %v %s\n want %s %s %s", c.name, m.Header, brief(string(m.Data)), c.code, c.words, c.answer)
+			}
+		})
 	}
 	info, err := d.nc.Request("$SRV.INFO.streamer-repair", nil, 10*time.Second)
 	var card micro.Info

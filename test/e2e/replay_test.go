@@ -64,10 +64,12 @@ func TestReplayCommand(t *testing.T) {
 			`streamer replay: 1 of 3 inputs rejected\nstreamer replay: line 2, offset \d+: bad_json: the JSON text ends before it is complete\n`, 3,
 		},
 	} {
-		out, errs, status := execute(t, c.in, "replay", "--data-dir", d.dir, "--session", "s", "-")
-		if !regexp.MustCompile("^"+c.out+"$").MatchString(out) || !regexp.MustCompile("^"+c.errs+"$").MatchString(errs) || status != c.status {
-			t.Errorf("%s: exit status %d\n%s%swant %d\n%s%s", c.name, status, out, errs, c.status, c.out, c.errs)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			out, errs, status := execute(t, c.in, "replay", "--data-dir", d.dir, "--session", "s", "-")
+			if !regexp.MustCompile("^"+c.out+"$").MatchString(out) || !regexp.MustCompile("^"+c.errs+"$").MatchString(errs) || status != c.status {
+				t.Errorf("%s: exit status %d\n%s%swant %d\n%s%s", c.name, status, out, errs, c.status, c.out, c.errs)
+			}
+		})
 	}
 	for _, e := range d.events() {
 		if e.Type == events.ToolCallResult && e.ID == "a" && e.Status != events.Completed {
@@ -87,10 +89,12 @@ func TestReplayUnread(t *testing.T) {
 		{"300ms", "streamer replay: the inputs are stored, but not all were folded, and no event came for 300ms: is a streamer running on these logs? Whether the last inputs were rejected is not known\n"},
 		{"0", ""},
 	} {
-		out, errs, status := execute(t, callsOf("m", "a"), "replay", "--nats-url", url, "--session", "s", "--wait", c.wait, "-")
-		if out != "1 input published to session s\n" || errs != c.errs || status != 0 {
-			t.Errorf("--wait %s: exit status %d\n%s%s", c.wait, status, out, errs)
-		}
+		t.Run(c.wait, func(t *testing.T) {
+			out, errs, status := execute(t, callsOf("m", "a"), "replay", "--nats-url", url, "--session", "s", "--wait", c.wait, "-")
+			if out != "1 input published to session s\n" || errs != c.errs || status != 0 {
+				t.Errorf("--wait %s: exit status %d\n%s%s", c.wait, status, out, errs)
+			}
+		})
 	}
 }
 

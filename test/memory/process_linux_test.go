@@ -5,6 +5,7 @@ package memory
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -90,18 +91,19 @@ func (p *process) stop() {
 	}
 }
 
-// pollInterval is the time between two checks of a condition.
-const pollInterval = 50 * time.Millisecond
-
 // until waits until done returns true, for at most the time within.
 func (p *process) until(what string, within time.Duration, done func() bool) {
 	p.t.Helper()
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for end := time.Now().Add(within); !done(); <-tick.C {
-		if time.Now().After(end) {
-			p.t.Fatalf("the process is not %s after %v\n%s", what, within, p.log)
+	ctx, cancel := context.WithTimeout(p.t.Context(), within)
+	defer cancel()
+	err := testkit.Poll(ctx, func() error {
+		if !done() {
+			return fmt.Errorf("the process is not %s after %v", what, within)
 		}
+		return nil
+	})
+	if err != nil {
+		p.t.Fatalf("%v\n%s", err, p.log)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
+	"streamer/test/testkit"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -130,16 +131,20 @@ func untilServed(t *testing.T, b testLog) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for busy := true; busy; {
-		busy = false
+	testkit.Until(t, "no request waits", func() error {
+		waiting := 0
 		consumers := s.ListConsumers(ctx)
 		for info := range consumers.Info() {
-			busy = busy || info.NumWaiting > 0
+			waiting += info.NumWaiting
 		}
 		if err := consumers.Err(); err != nil {
 			t.Fatal(err)
 		}
-	}
+		if waiting > 0 {
+			return fmt.Errorf("%d requests wait", waiting)
+		}
+		return nil
+	})
 }
 
 // TestLargeEventInHistory checks that an event larger than the bytes of a request is

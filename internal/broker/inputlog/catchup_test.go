@@ -355,11 +355,13 @@ func TestCatchUpOfALostEnd(t *testing.T) {
 		created bool
 		want    error
 	}{{11, false, nil}, {12, false, broker.ErrStop}, {11, true, broker.ErrStop}} {
-		r, _ := begun(2)
-		r.c.l, r.top, r.created = b.Log, c.top, c.created
-		if err := r.position(brokertest.Deadline(t), 5); !errors.Is(err, c.want) {
-			t.Errorf("with a member at %d, consumer created %v: got %v, want %v", c.top, c.created, err, c.want)
-		}
+		t.Run(fmt.Sprint(c.top, " ", c.created), func(t *testing.T) {
+			r, _ := begun(2)
+			r.c.l, r.top, r.created = b.Log, c.top, c.created
+			if err := r.position(brokertest.Deadline(t), 5); !errors.Is(err, c.want) {
+				t.Errorf("with a member at %d, consumer created %v: got %v, want %v", c.top, c.created, err, c.want)
+			}
+		})
 	}
 }
 
@@ -369,8 +371,10 @@ func TestPartitionOf(t *testing.T) {
 		"_llm.-0.s.delta": 1 << 30, "_llm.+1.s.delta": 1 << 30, "_llm.01.s.delta": 1 << 30,
 		"_llm.1": 1 << 30, "_llm..s.delta": 1 << 30, "_llm.x.s.delta": 1 << 30, "_llm.99999999999999999999.s.delta": 1 << 30,
 	} {
-		if got, _ := partitionOf(subject); got != want {
-			t.Errorf("%s: got partition %d, want %d", subject, got, want)
-		}
+		t.Run(subject, func(t *testing.T) {
+			if got, _ := partitionOf(subject); got != want {
+				t.Errorf("%s: got partition %d, want %d", subject, got, want)
+			}
+		})
 	}
 }

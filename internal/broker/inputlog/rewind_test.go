@@ -2,6 +2,7 @@ package inputlog
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,11 +28,13 @@ func TestReaderOfARewoundLog(t *testing.T) {
 		{broker.Witness{Seq: 5, At: in.At.Add(time.Nanosecond)}, true},
 		{broker.Witness{Seq: 3, At: in.At}, true},
 	} {
-		r := &reader{l: b.Log, last: c.read.Seq, next: 6, read: c.read}
-		err := r.position(brokertest.Deadline(t), 6)
-		if _, got := errors.AsType[*RewoundError](err); got != c.rewound || !got && err != nil {
-			t.Errorf("read %+v: got %v, want rewound %v", c.read, err, c.rewound)
-		}
+		t.Run(fmt.Sprintf("read %d, rewound %v", c.read.Seq, c.rewound), func(t *testing.T) {
+			r := &reader{l: b.Log, last: c.read.Seq, next: 6, read: c.read}
+			err := r.position(brokertest.Deadline(t), 6)
+			if _, got := errors.AsType[*RewoundError](err); got != c.rewound || !got && err != nil {
+				t.Errorf("read %+v: got %v, want rewound %v", c.read, err, c.rewound)
+			}
+		})
 	}
 	if seq, err := b.InputAfter(brokertest.Deadline(t), in.At); err != nil || seq != 6 {
 		t.Errorf("after the last: got %d, %v, want 6", seq, err)

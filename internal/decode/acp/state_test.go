@@ -66,12 +66,14 @@ func TestLongOutput(t *testing.T) {
 		"at the end":     {``, `,"rawOutput":"` + long + `"`, len(long)},
 		"short":          {`,"rawOutput":"x"`, ``, 1},
 	} {
-		d := new(decoder)
-		read(t, d, `{"sessionUpdate":"tool_call","toolCallId":"a","kind":"read"`+c.running+`}`)
-		list := read(t, d, `{"sessionUpdate":"tool_call_update","toolCallId":"a","status":"completed"`+c.last+`}`)
-		if last := list[len(list)-1]; last.Kind != chunks.Result || len(last.Text) != c.want {
-			t.Errorf("%s: chunk %d of %d bytes, want a result of %d", name, last.Kind, len(last.Text), c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			d := new(decoder)
+			read(t, d, `{"sessionUpdate":"tool_call","toolCallId":"a","kind":"read"`+c.running+`}`)
+			list := read(t, d, `{"sessionUpdate":"tool_call_update","toolCallId":"a","status":"completed"`+c.last+`}`)
+			if last := list[len(list)-1]; last.Kind != chunks.Result || len(last.Text) != c.want {
+				t.Errorf("%s: chunk %d of %d bytes, want a result of %d", name, last.Kind, len(last.Text), c.want)
+			}
+		})
 	}
 }
 
@@ -90,10 +92,12 @@ func TestNames(t *testing.T) {
 		`"title":"\u0061"`:                                          "a",
 		`"kind":"execute","title":"ls","_meta":{"claudeCode":"no"}`: "execute",
 	} {
-		list := read(t, new(decoder), `{"sessionUpdate":"tool_call","toolCallId":"a",`+update+`}`)
-		got := list[len(list)-1]
-		if got.Name != want || !got.Final || !utf8.ValidString(got.Name) {
-			t.Errorf("%s: name %q, final %v, want %q", update, got.Name, got.Final, want)
-		}
+		t.Run(update, func(t *testing.T) {
+			list := read(t, new(decoder), `{"sessionUpdate":"tool_call","toolCallId":"a",`+update+`}`)
+			got := list[len(list)-1]
+			if got.Name != want || !got.Final || !utf8.ValidString(got.Name) {
+				t.Errorf("%s: name %q, final %v, want %q", update, got.Name, got.Final, want)
+			}
+		})
 	}
 }

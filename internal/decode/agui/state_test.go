@@ -21,15 +21,17 @@ func TestStateIsBounded(t *testing.T) {
 		"namespaces": {`{"type":"TEXT_MESSAGE_START","messageId":"m%[1]d","subagentRunId":"s%[1]d"}`, func(d *decoder) int { return len(d.Namespaces) }, maxNamespaces},
 		"waiting":    {`{"type":"RUN_FINISHED","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i","toolCallId":"tc%d"}]}}`, func(d *decoder) int { return len(d.Waiting) }, maxWaiting},
 	} {
-		d := new(decoder)
-		for i := range c.want + 10 {
-			if _, problem := decode(d, fmt.Sprintf(c.event, i)); problem != nil {
-				t.Fatalf("%s: %s", name, problem.Text)
+		t.Run(name, func(t *testing.T) {
+			d := new(decoder)
+			for i := range c.want + 10 {
+				if _, problem := decode(d, fmt.Sprintf(c.event, i)); problem != nil {
+					t.Fatalf("%s: %s", name, problem.Text)
+				}
 			}
-		}
-		if got := c.size(d); got != c.want {
-			t.Errorf("%s: %d are stored, want %d", name, got, c.want)
-		}
+			if got := c.size(d); got != c.want {
+				t.Errorf("%s: %d are stored, want %d", name, got, c.want)
+			}
+		})
 	}
 }
 

@@ -21,20 +21,22 @@ func TestReadPath(t *testing.T) {
 		"$" + strings.Repeat(".a", 101):     "no",
 		"$." + strings.Repeat("a", maxPath): "no",
 	} {
-		steps, ok := readPath(nil, path)
-		var got []string
-		for _, s := range steps {
-			if s.index == isKey {
-				got = append(got, strconv.Quote(s.key))
-			} else {
-				got = append(got, strconv.Itoa(s.index))
+		t.Run(path, func(t *testing.T) {
+			steps, ok := readPath(nil, path)
+			var got []string
+			for _, s := range steps {
+				if s.index == isKey {
+					got = append(got, strconv.Quote(s.key))
+				} else {
+					got = append(got, strconv.Itoa(s.index))
+				}
 			}
-		}
-		if !ok {
-			got = []string{"no"}
-		}
-		if got := strings.Join(got, " "); got != want {
-			t.Errorf("path %q\n got %s\nwant %s", path, got, want)
-		}
+			if !ok {
+				got = []string{"no"}
+			}
+			if got := strings.Join(got, " "); got != want {
+				t.Errorf("path %q\n got %s\nwant %s", path, got, want)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package template
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -15,31 +16,35 @@ func TestInsideEnd(t *testing.T) {
 	specials := []string{
 		"", `\n`, `\"`, `\\`, `\u00e9`, `\ud83d`, `\u12`, `\x`, `\`, "\x00", "\x1f", " ", "é", "你", "\xff", "\xed\xa0\x80", "\x7f", "\xc3",
 	}
-	for n := range 20 {
-		for at := range n + 1 {
-			for _, special := range specials {
-				inside := strings.Repeat("a", at) + special + strings.Repeat("b", n-at)
-				for _, tail := range []string{``, `,"next":"more text"}`} {
-					s := `"` + inside + `"` + tail
-					want := -1
-					if token := s[:len(inside)+2]; wire.Valid(token) && utf8.ValidString(token) {
-						want = len(inside) + 1
-					}
-					if got := jsonscan.InsideEnd(s, 1); got != want && (want >= 0 || got == len(inside)+1) {
-						t.Errorf("jsonscan.InsideEnd(%q, 1) = %d, want %d", s, got, want)
+	for _, special := range specials {
+		t.Run(fmt.Sprintf("%q", special), func(t *testing.T) {
+			for n := range 20 {
+				for at := range n + 1 {
+					inside := strings.Repeat("a", at) + special + strings.Repeat("b", n-at)
+					for _, tail := range []string{``, `,"next":"more text"}`} {
+						s := `"` + inside + `"` + tail
+						want := -1
+						if token := s[:len(inside)+2]; wire.Valid(token) && utf8.ValidString(token) {
+							want = len(inside) + 1
+						}
+						if got := jsonscan.InsideEnd(s, 1); got != want && (want >= 0 || got == len(inside)+1) {
+							t.Errorf("jsonscan.InsideEnd(%q, 1) = %d, want %d", s, got, want)
+						}
 					}
 				}
 			}
-		}
+		})
 	}
 }
 
 // TestInsideEndOpen checks strings without an end.
 func TestInsideEndOpen(t *testing.T) {
 	for _, s := range []string{`"`, `"abc`, `"abcdefghijklmnop`, `"abcdefgh\`, `"abcdefgh\"`} {
-		if got := jsonscan.InsideEnd(s, 1); got != -1 {
-			t.Errorf("jsonscan.InsideEnd(%q, 1) = %d, want -1", s, got)
-		}
+		t.Run(s, func(t *testing.T) {
+			if got := jsonscan.InsideEnd(s, 1); got != -1 {
+				t.Errorf("jsonscan.InsideEnd(%q, 1) = %d, want -1", s, got)
+			}
+		})
 	}
 }
 
@@ -74,14 +79,16 @@ func TestFits(t *testing.T) {
 		`{"id":"a", "index":0,"args":"x"}`:         "",
 		`{"id":"a","index":0,"args":"` + "\xff\"}": "",
 	} {
-		var v values
-		got := ""
-		if tmpl.fits(event, &v) {
-			got = v[wire.IndexSlot] + " " + v[wire.ArgsSlot]
-		}
-		if got != want {
-			t.Errorf("event %q\n got %q\nwant %q", event, got, want)
-		}
+		t.Run(event, func(t *testing.T) {
+			var v values
+			got := ""
+			if tmpl.fits(event, &v) {
+				got = v[wire.IndexSlot] + " " + v[wire.ArgsSlot]
+			}
+			if got != want {
+				t.Errorf("event %q\n got %q\nwant %q", event, got, want)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"testing"
 
 	"streamer/internal/jsonscan"
@@ -17,10 +18,12 @@ func TestPlainText(t *testing.T) {
 		`[{"text":"no","type":"image"},{"type":"text","text":""},{"type":"text"},{"type":"text","text":1},null,7]`: "",
 		`[{"type":"text","text":"a","text":"b"}]`:                                                                  "b",
 	} {
-		var w Writer
-		before := w.Text(jsonscan.ValueOf(`"kept\t"`))
-		if got := w.PlainText(jsonscan.ValueOf(content)); got != want || before != "kept\t" {
-			t.Errorf("%s: got %q, want %q; a text before it is %q", content, got, want, before)
-		}
+		t.Run(fmt.Sprintf("%.60s", content), func(t *testing.T) {
+			var w Writer
+			before := w.Text(jsonscan.ValueOf(`"kept\t"`))
+			if got := w.PlainText(jsonscan.ValueOf(content)); got != want || before != "kept\t" {
+				t.Errorf("%s: got %q, want %q; a text before it is %q", content, got, want, before)
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,10 +34,12 @@ func TestText(t *testing.T) {
 		`{"a":1}`:              "",
 		`["a"]`:                "",
 	} {
-		var w Writer
-		if got := w.Text(jsonscan.ValueOf(raw)); got != want {
-			t.Errorf("text of %s = %q, want %q", raw, got, want)
-		}
+		t.Run(raw, func(t *testing.T) {
+			var w Writer
+			if got := w.Text(jsonscan.ValueOf(raw)); got != want {
+				t.Errorf("text of %s = %q, want %q", raw, got, want)
+			}
+		})
 	}
 }
 
@@ -119,9 +122,11 @@ func TestCompact(t *testing.T) {
 		"{ }":                                  `{}`,
 		" {\n \"a b\" : [ 1 , \" \\\" \" ] } ": `{"a b":[1," \" "]}`,
 	} {
-		var w Writer
-		if got := w.Compact(raw); got != want {
-			t.Errorf("compact %q = %q, want %q", raw, got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", raw), func(t *testing.T) {
+			var w Writer
+			if got := w.Compact(raw); got != want {
+				t.Errorf("compact %q = %q, want %q", raw, got, want)
+			}
+		})
 	}
 }

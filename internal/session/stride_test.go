@@ -1,6 +1,6 @@
-//go:build !race
-
 package session
 
+import "streamer/test/testkit"
+
 // stride is the factor by which tests that try many inputs try fewer of them.
-const stride = 1
+var stride = testkit.Stride(4)
