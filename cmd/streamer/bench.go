@@ -23,18 +23,12 @@ type benchSSECommand struct {
 	JSON bool `name:"json" help:"print one JSON object instead of a table"`
 }
 
-func (c *benchSSECommand) Run(ctx context.Context, std stdio, i *cli.Invocation) (err error) {
-	if err := c.Check(); err != nil {
-		return i.Misused("%v", err)
-	}
-	if c.Program, err = os.Executable(); err != nil {
-		return err
-	}
-	r, err := bench.RunSSE(ctx, c.SSEOptions)
-	if err != nil {
-		return err
-	}
-	return printResult(std, &r, c.JSON)
+func (c *benchSSECommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
+	return measured(std, i, c.Check(), c.JSON, func(program string) (result, error) {
+		c.Program = program
+		r, err := bench.RunSSE(ctx, c.SSEOptions)
+		return &r, err
+	})
 }
 
 type benchTapCommand struct {
@@ -42,19 +36,12 @@ type benchTapCommand struct {
 	JSON bool `name:"json" help:"print one JSON object instead of a table"`
 }
 
-// Run measures and prints the result.
-func (c *benchTapCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) (err error) {
-	if err := c.Check(); err != nil {
-		return i.Misused("%v", err)
-	}
-	if c.Program, err = os.Executable(); err != nil {
-		return err
-	}
-	r, err := bench.RunTap(ctx, c.TapOptions)
-	if err != nil {
-		return err
-	}
-	return printResult(std, &r, c.JSON)
+func (c *benchTapCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
+	return measured(std, i, c.Check(), c.JSON, func(program string) (result, error) {
+		c.Program = program
+		r, err := bench.RunTap(ctx, c.TapOptions)
+		return &r, err
+	})
 }
 
 type benchPathCommand struct {
@@ -66,22 +53,33 @@ type benchPathCommand struct {
 func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
 	o := c.Options
 	o.Broker = c.RemoteFlags.Options()
-	if err := o.Check(); err != nil {
-		return i.Misused("%v", err)
-	}
-	log, err := server.Logger(std.err, "warn", "text")
-	if err != nil {
-		return err
-	}
-	r, err := bench.Run(ctx, std.err, log, o)
-	if err != nil {
-		return err
-	}
-	return printResult(std, &r, c.JSON)
+	return measured(std, i, o.Check(), c.JSON, func(string) (result, error) {
+		log, err := server.Logger(std.err, "warn", "text")
+		if err != nil {
+			return nil, err
+		}
+		r, err := bench.Run(ctx, std.err, log, o)
+		return &r, err
+	})
 }
 
-func printResult(std stdio, r interface{ Print(w io.Writer) error }, asJSON bool) error {
-	if asJSON {
+type result interface{ Print(w io.Writer) error }
+
+// measured prints what a measurement by this program returns, as a table or as one JSON
+// object.
+func measured(std stdio, i *cli.Invocation, invalid error, asJSON bool, measure func(program string) (result, error)) error {
+	if invalid != nil {
+		return i.Misused("%v", invalid)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	r, err := measure(program)
+	switch {
+	case err != nil:
+		return err
+	case asJSON:
 		return json.NewEncoder(std.out).Encode(r)
 	}
 	return r.Print(std.out)

@@ -30,20 +30,7 @@ func (c *tapCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) erro
 	if len(c.Command) == 0 {
 		return i.Misused("need a command, such as streamer tap -- claude")
 	}
-	log, err := server.Logger(std.err, c.LogLevel, c.LogFormat)
-	if err != nil {
-		return err
-	}
-	if len(c.Tap) == 0 {
-		c.Tap = wrap.Upstreams()
-	}
-	o, err := c.TapOptions()
-	if err != nil {
-		return err
-	}
-	config := c.Flags.Config(i.Given)
-	config.Tap = server.TapFlags{} // the tap has a listener of its own
-	status, err := wrap.Run(ctx, wrap.Options{Command: c.Command, Server: config, Tap: o, In: std.in, Out: std.out, Err: std.err, Log: log})
+	status, err := wrap.Run(ctx, wrap.Options{Command: c.Command, Flags: c.Flags, Given: i.Given, In: std.in, Out: std.out, Err: std.err})
 	if err == nil && status != 0 {
 		err = exit(status)
 	}

@@ -34,25 +34,36 @@ import (
 
 // Options are the settings of Run.
 type Options struct {
-	Command  []string
-	Server   server.Config // of the server that is started where none runs
-	Tap      tap.Options   // without the fields that need the store
+	Command []string
+	// Flags are those of the server that is started where none runs, and of the tap.
+	Flags    server.Flags
+	Given    func(flag string) bool // reports whether a flag has a value that is not its default
 	In       io.Reader
 	Out, Err io.Writer
-	Log      zerolog.Logger
 }
-
-// Upstreams returns the upstreams of the tap for a command of this environment.
-func Upstreams() []string { return upstreams(tap.Known(), os.Environ()) }
 
 // Run runs a command and returns its exit status. A server is started unless one runs.
 func Run(ctx context.Context, o Options) (status int, err error) {
-	s, err := open(ctx, o)
+	log, err := server.Logger(o.Err, o.Flags.LogLevel, o.Flags.LogFormat)
+	if err != nil {
+		return 0, err
+	}
+	if len(o.Flags.Tap) == 0 {
+		o.Flags.Tap = upstreams(tap.Known(), os.Environ())
+	}
+	settings, err := o.Flags.TapOptions()
+	if err != nil {
+		return 0, err
+	}
+	config := o.Flags.Config(o.Given)
+	config.Tap = server.TapFlags{} // the tap has a listener of its own
+	s, err := open(ctx, config, log)
 	if err != nil {
 		return 0, err
 	}
 	defer s.close()
-	return s.run(ctx, o)
+	settings.Log = log
+	return s.run(ctx, o, settings)
 }
 
 // wrapped is a command with its tap and its server.
@@ -69,16 +80,16 @@ type wrapped struct {
 }
 
 // open connects to the server that runs, or starts one.
-func open(ctx context.Context, o Options) (*wrapped, error) {
+func open(ctx context.Context, c server.Config, log zerolog.Logger) (*wrapped, error) {
 	w := &wrapped{stop: func() {}}
-	if b := running(ctx, o.Server.Broker); b != nil {
+	if b := running(ctx, c.Broker); b != nil {
 		w.broker = b
-		if client.Ready(ctx, o.Server.HTTPListen) == nil {
-			w.page = "http://" + o.Server.HTTPListen + "/"
+		if client.Ready(ctx, c.HTTPListen) == nil {
+			w.page = "http://" + c.HTTPListen + "/"
 		}
 		return w, nil
 	}
-	s, err := server.Open(ctx, o.Server, o.Log)
+	s, err := server.Open(ctx, c, log)
 	if err != nil {
 		return nil, err
 	}
@@ -122,14 +133,13 @@ func (w *wrapped) close() {
 	w.own.Close()
 }
 
-func (w *wrapped) run(ctx context.Context, o Options) (int, error) {
+func (w *wrapped) run(ctx context.Context, o Options, settings tap.Options) (int, error) {
 	var err error
 	if _, w.from, err = w.broker.EventBounds(ctx); err != nil {
 		return 0, err
 	}
-	server.TapLog(&o.Tap, w.broker)
-	o.Tap.Log = o.Log
-	if w.tap, err = tap.New(o.Tap); err != nil {
+	server.TapLog(&settings, w.broker)
+	if w.tap, err = tap.New(settings); err != nil {
 		return 0, err
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
