@@ -65,8 +65,7 @@ func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation
 
 type result interface{ Print(w io.Writer) error }
 
-// measured prints what a measurement by this program returns, as a table or as one JSON
-// object.
+// measured prints what a measurement by this program returns.
 func measured(std stdio, i *cli.Invocation, invalid error, asJSON bool, measure func(program string) (result, error)) error {
 	if invalid != nil {
 		return i.Misused("%v", invalid)

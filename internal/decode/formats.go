@@ -41,6 +41,7 @@ var formats = [...]wire.Format{
 	agui.Format(),
 	claudecode.Format(),
 	codex.Format(),
+	codex.Rollout(),
 	cursoragent.Format(),
 }
 

@@ -1,0 +1,205 @@
+package codex
+
+import (
+	"regexp"
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
+)
+
+// Rollout returns the format codex-rollout: the session files of the Codex CLI,
+// ~/.codex/sessions/…/rollout-….jsonl, from September 2025 on:
+// https://github.com/openai/codex/blob/main/codex-rs/protocol/src/protocol.rs
+//
+//	{"timestamp","type":"response_item","payload":{"type":"function_call","call_id","name","arguments":TEXT}}
+//	{"timestamp","type":"response_item","payload":{"type":"function_call_output","call_id","output"}}
+//	{"timestamp","type":"event_msg","payload":{"type":"task_started","turn_id"}} … task_complete, or turn_aborted{"reason"}
+//
+// Every item is whole. The events of the kind event_msg repeat most of them, and are read
+// only for turns and for what people write: in the items, that is mixed with what the CLI
+// adds.
+func Rollout() wire.Format {
+	return wire.Format{
+		Name: "codex-rollout", Shape: "responses",
+		Keys:   []string{"payload"},
+		Claims: rolloutClaims,
+		New:    func() wire.Decoder { return new(rollout) },
+	}
+}
+
+func rolloutClaims(f wire.Frame) wire.Claim {
+	var kind, payload, at jsonscan.Value
+	f.Read(kind.From("type"), payload.From("payload"), at.From("timestamp"))
+	if !payload.IsObject() || !at.IsString() {
+		return wire.No
+	}
+	switch kind.Str {
+	case "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state":
+		return wire.Surely
+	}
+	return wire.IfKnown
+}
+
+// rollout decodes the lines of a session file. Its fields are the state between lines.
+type rollout struct {
+	Running bool // a turn with a start is open
+	Text    bool // the message has its text
+	Results bool // the message has results, so that the next item of the model begins another
+	Parts   int  // content parts of the message so far
+}
+
+func (d *rollout) Fields(f *stored.Fields) {
+	f.Flag("r", &d.Running)
+	f.Flag("t", &d.Text)
+	f.Flag("o", &d.Results)
+	stored.Number(f, "p", &d.Parts)
+}
+
+// Decode emits the chunks of a line.
+func (d *rollout) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+	var kind, payload jsonscan.Value
+	f.Read(kind.From("type"), payload.From("payload"))
+	if !payload.IsObject() {
+		return wire.WrongType("payload", payload, "an object")
+	}
+	switch kind.Str {
+	case "response_item":
+		return d.item(w, payload)
+	case "event_msg":
+		d.event(w, payload)
+	case "session_meta", "turn_context", "compacted", "world_state", "token_usage_record", "inter_agent_communication_metadata":
+	default:
+		w.Unknown("line", kind.Str, payload)
+	}
+	return nil
+}
+
+// event reads the beginning and end of a turn, and what a person writes.
+func (d *rollout) event(w *wire.Writer, v jsonscan.Value) {
+	var kind, turn, reason, message, item jsonscan.Value
+	v.Read(kind.From("type"), turn.From("turn_id"), reason.From("reason"), message.From("message"), item.From("item"))
+	switch kind.Str {
+	case "task_started", "turn_started":
+		*d = rollout{Running: true}
+		w.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: w.Text(turn), Explicit: true})
+	case "task_complete", "turn_complete":
+		d.end(w, chunks.Chunk{Run: w.Text(turn), Status: "completed"})
+	case "turn_aborted":
+		d.end(w, chunks.Chunk{Run: w.Text(turn), Status: "cancelled", Text: w.Text(reason)})
+	case "user_message": // until 2025
+		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: w.Text(message)})
+	case "item_completed":
+		var kind, id, content jsonscan.Value
+		item.Read(kind.From("type"), id.From("id"), content.From("content"))
+		if kind.Str == "UserMessage" {
+			w.Emit(chunks.Chunk{Kind: chunks.Human, ID: w.Text(id), Text: w.PlainText(content)})
+		}
+	}
+}
+
+func (d *rollout) end(w *wire.Writer, c chunks.Chunk) {
+	if d.Running {
+		c.Kind, c.Abandons = chunks.RunEnd, c.Status == "completed"
+		w.Emit(c)
+	}
+	*d = rollout{}
+}
+
+// item reads an item of the model, or the result of a call.
+func (d *rollout) item(w *wire.Writer, v jsonscan.Value) *wire.Problem {
+	var kind, id, name, args, input, action, output, role, content, summary, status jsonscan.Value
+	v.Read(
+		kind.From("type"), id.From("call_id"), name.From("name"), args.From("arguments"), input.From("input"), action.From("action"),
+		output.From("output"), role.From("role"), content.From("content"), summary.From("summary"), status.From("status"),
+	)
+	switch kind.Str {
+	case "message":
+		if role.Str == "assistant" {
+			d.begin(w, d.Text)
+			d.Text = true
+			d.part(w, chunks.Text, itemsText(w, content))
+		}
+	case "reasoning":
+		d.begin(w, false)
+		d.part(w, chunks.Reasoning, itemsText(w, summary))
+	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call":
+		if id.Str == "" {
+			return wire.WrongShape("the item of type %s has no call_id", kind.Str)
+		}
+		d.begin(w, false)
+		c := chunks.Chunk{Kind: chunks.Fragment, ID: w.Text(id), Name: w.Text(name), Final: true, Opens: true}
+		switch kind.Str {
+		case "function_call":
+			c.Args = w.Text(args)
+		case "custom_tool_call":
+			c.CallKind, c.Args = "custom", w.Text(input)
+		default:
+			c.Name, c.CallKind, c.Args, c.Object = strings.TrimSuffix(kind.Str, "_call"), "server", "{}", true
+			if action.IsObject() {
+				c.Args = w.Compact(action.Raw)
+			}
+		}
+		if !args.Present() && !input.Present() && !action.Present() {
+			w.UnknownMembers("the item", v, "id", "name", "status")
+		}
+		w.Emit(c)
+		w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: c.ID})
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output":
+		d.Results = true
+		text := itemsText(w, output)
+		w.Emit(chunks.Chunk{Kind: chunks.Result, ID: w.Text(id), Text: text, Status: outcome(text)})
+	default:
+		w.Unknown("item", kind.Str, v)
+	}
+	return nil
+}
+
+// begin begins another message behind results, or behind its text where another follows.
+func (d *rollout) begin(w *wire.Writer, fresh bool) {
+	if d.Results || fresh {
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
+		d.Text, d.Results, d.Parts = false, false, 0
+	}
+}
+
+func (d *rollout) part(w *wire.Writer, kind chunks.Kind, text string) {
+	if text != "" {
+		w.Emit(chunks.Chunk{Kind: kind, Part: d.Parts, Text: text})
+		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: d.Parts})
+		d.Parts++
+	}
+}
+
+// itemsText returns the text of a string, or of content items. The output of a call was a
+// string until 2025, with {"output","metadata"} in it.
+func itemsText(w *wire.Writer, v jsonscan.Value) string {
+	if v.IsString() {
+		return w.Text(v)
+	}
+	var text strings.Builder
+	for e := v.Elements(); e.Next(); {
+		text.WriteString(w.Text(e.Value.Member("text")))
+	}
+	return text.String()
+}
+
+// exitPattern finds the exit code in the text of an output: in its first lines, or in the
+// metadata of 2025.
+var exitPattern = regexp.MustCompile(`(?m)^Process exited with code (-?\d+)$|"exit_code":\s*(-?\d+)`)
+
+// outcome returns the status of a result, for which the files have no member.
+func outcome(text string) string {
+	head := text[:min(len(text), 2<<10)]
+	switch m := exitPattern.FindStringSubmatch(text); {
+	case strings.Contains(head, "rejected by user"):
+		return "denied"
+	case strings.Contains(head, "aborted by user"):
+		return "cancelled"
+	case m != nil && m[1]+m[2] != "0":
+		return "error"
+	}
+	return ""
+}
