@@ -49,7 +49,7 @@ func (t *Tap) begin(up *route, r *http.Request, path string) *exchange {
 	x.in, x.out = newQueue(maxRequest, &t.memory), newQueue(maxWaiting, &t.memory)
 	x.answered = make(chan struct{})
 	upgrade := r.Header.Get("Upgrade") != ""
-	if x.endpoint == nil || r.Method != http.MethodPost && !upgrade || t.ending.Load() {
+	if x.endpoint == nil || !upgrade && (r.Method != http.MethodPost || r.Body == http.NoBody) || t.ending.Load() {
 		x.endpoint = nil
 		x.in.drop()
 		x.out.drop()
@@ -122,7 +122,7 @@ func (x *exchange) run() {
 // conversation, or cannot be read.
 func (x *exchange) request() (*request, bool) {
 	body, err := readAll(x.in, strings.Join(x.header.Values("Content-Encoding"), ","))
-	if _, lost := x.in.ended(); lost > 0 || err != nil && !errors.Is(err, errCut) {
+	if _, lost := x.in.ended(); lost > 0 || err != nil && errors.Is(x.in.reason(), io.EOF) {
 		x.tap.lose(max(lost, 1), cmp.Or(err, errLost))
 		return nil, false
 	}
