@@ -13,6 +13,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -65,6 +66,7 @@ func (r *route) rewrite(p *httputil.ProxyRequest) {
 	p.Out.URL.Path, p.Out.URL.RawPath = unescaped(x.path), x.path
 	p.Out.URL.RawQuery = p.In.URL.RawQuery
 	p.Out.Host = r.URL.Host
+	p.Out.Trailer = p.In.Trailer // whose values arrive behind the body
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		if v, ok := p.In.Header[name]; ok {
 			p.Out.Header[name] = v
@@ -148,9 +150,24 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(append(body, '\n'))
 }
 
+// sentBody is the body of a request, and knows whether the client has sent all of it.
+type sentBody struct {
+	io.ReadCloser
+	ended atomic.Bool
+}
+
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.ended.Store(true)
+	}
+	return n, err
+}
+
 // answerWriter writes an answer without what net/http would add.
 type answerWriter struct {
 	http.ResponseWriter
+	sent    *sentBody
 	repairs string
 }
 
@@ -165,6 +182,11 @@ func (w *answerWriter) WriteHeader(status int) {
 		}
 		if w.repairs != "" {
 			h.Set(HeaderRepair, w.repairs)
+		}
+		// In full duplex net/http panics if it reads the rest of a body, and waits for
+		// the next request after it.
+		if !w.sent.ended.Load() {
+			h.Set("Connection", "close")
 		}
 	}
 	w.ResponseWriter.WriteHeader(status)
