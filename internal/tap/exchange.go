@@ -34,6 +34,7 @@ type exchange struct {
 
 	in, out  *queue
 	answered chan struct{} // closed when status and encoding are known, or never will be
+	readsOn  bool          // the client left, and the answer is read to its end
 	once     sync.Once
 	status   int
 	kind     string // content type of the answer
@@ -97,7 +98,9 @@ func (x *exchange) answer(status int, h http.Header) {
 // end ends the copies, where nothing has ended them before.
 func (x *exchange) end(why error) {
 	x.in.close(why)
-	x.out.close(why)
+	if !x.readsOn {
+		x.out.close(why)
+	}
 	x.answer(0, nil)
 }
 
@@ -211,7 +214,7 @@ func (x *exchange) publishAnswer(l *line) {
 	header := inputs.Header{inputs.HeaderFormat: {x.endpoint.format}}
 	var a answer
 	var held []byte
-	begun := false
+	begun, stored := false, false
 	err := x.pieces(func(piece []byte) bool {
 		a.read(piece, x.endpoint.format)
 		held = append(held, piece...)
@@ -220,14 +223,16 @@ func (x *exchange) publishAnswer(l *line) {
 		}
 		begun = true
 		piece, held = held, nil
-		return x.publish(l, inputs.Delta, x.next(), header, piece)
+		ok := x.publish(l, inputs.Delta, x.next(), header, piece)
+		stored = stored || ok
+		return ok
 	})
 	if errors.Is(err, io.EOF) && len(held) > 0 {
 		begun = x.publish(l, inputs.Delta, x.next(), header, held)
 	}
 	if begun {
 		x.tap.sessions.record(l, x.scope, &a)
-		x.finish(l, err)
+		x.finish(l, err, stored)
 	}
 }
 
@@ -279,8 +284,14 @@ func (x *exchange) endOf(err error) error {
 	return errCut
 }
 
+// lossOf is the message that states a loss, where nothing of the answer is stored.
+const (
+	lossOf  = `{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}` + "\n"
+	lossHas = `{"error":{"message":"The rest of this answer is missing here: the tap could not publish it. The client got it.","code":"tap_loss"}}`
+)
+
 // finish publishes how an answer ended that is not whole.
-func (x *exchange) finish(l *line, why error) {
+func (x *exchange) finish(l *line, why error, stored bool) {
 	switch {
 	case errors.Is(why, errLeft):
 		x.publish(l, inputs.End, x.next(), nil, []byte(`{"reason":"cancelled"}`))
@@ -289,7 +300,10 @@ func (x *exchange) finish(l *line, why error) {
 	case errors.Is(why, errLost):
 		_, lost := x.out.ended()
 		x.tap.lose(lost, why)
-		x.publish(l, inputs.Delta, x.next(), inputs.Header{inputs.HeaderFormat: {"openai-chat"}},
-			[]byte(`{"error":{"message":"The rest of this answer is missing here: the tap could not publish it. The client got it.","code":"tap_loss"}}`))
+		text := lossHas
+		if !stored {
+			text = lossOf + lossHas
+		}
+		x.publish(l, inputs.Delta, x.next(), inputs.Header{inputs.HeaderFormat: {"openai-chat"}}, []byte(text))
 	}
 }

@@ -149,23 +149,6 @@ func await[T any](t *testing.T, what string, c <-chan T) (v T) {
 	return v
 }
 
-// awaitStory waits until the log has what is wanted.
-func (l *inputLog) awaitStory(t *testing.T, want string) {
-	t.Helper()
-	limit, tick := time.After(within), time.NewTicker(5*time.Millisecond)
-	defer tick.Stop()
-	for got := ""; ; {
-		if got = l.story(); got == want {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("the log has\n%s\nwant\n%s", got, want)
-		}
-	}
-}
-
 // checkStory checks what the log has when all is published. S is the name of the session.
 func checkStory(t *testing.T, l *inputLog, tp *Tap, want string) {
 	t.Helper()
@@ -183,5 +166,19 @@ func checkStory(t *testing.T, l *inputLog, tp *Tap, want string) {
 	}
 	if n := tp.memory.Load(); n != 0 {
 		t.Errorf("%d bytes of copies are kept", n)
+	}
+}
+
+// awaitLines waits until the log has a number of lines.
+func (l *inputLog) awaitLines(t *testing.T, n int) {
+	t.Helper()
+	limit, tick := time.After(within), time.NewTicker(5*time.Millisecond)
+	defer tick.Stop()
+	for strings.Count(l.story()+"\n", "\n") < n {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("the log has\n%s\nwant %d lines", l.story(), n)
+		}
 	}
 }

@@ -102,19 +102,25 @@ func modify(res *http.Response) error {
 	}}
 	res.Body = body
 	if x.tap.opts.ReadOn {
-		res.Body = &readOn{body}
+		res.Body = &readOn{body, x}
 	}
 	return nil
 }
 
 // readOn is a body that is read to its end when it is closed before.
-type readOn struct{ *copied }
+type readOn struct {
+	*copied
+	x *exchange
+}
 
 func (b *readOn) Close() error {
 	if ended, _ := b.to.ended(); ended {
 		return b.copied.Close()
 	}
+	b.x.readsOn = true
+	stop := context.AfterFunc(b.x.tap.ctx, func() { b.ReadCloser.Close() })
 	go func() {
+		defer stop()
 		_, _ = io.Copy(io.Discard, b.copied)
 		_ = b.copied.Close()
 	}()
@@ -190,6 +196,10 @@ func (w *answerWriter) WriteHeader(status int) {
 		}
 	}
 	w.ResponseWriter.WriteHeader(status)
+	if status >= http.StatusOK {
+		// An answer that is cut before its first byte has a header.
+		_ = http.NewResponseController(w.ResponseWriter).Flush()
+	}
 }
 
 // Hijack returns a connection that begins with the bytes that came with the handshake,
