@@ -59,7 +59,9 @@ func (t *Tap) begin(up *route, r *http.Request, path string) *exchange {
 	x.header = r.Header.Clone()
 	x.scope = scopeOf(up.Name, r)
 	x.id = rand.Text()
-	if upgrade {
+	if upgrade { // each message of a WebSocket has an exchange of its own
+		x.in.drop()
+		x.out.drop()
 		return x
 	}
 	r.Body = &copied{ReadCloser: r.Body, to: x.in, fail: func(error) error { return errCut }}

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // of the handshake, as RFC 6455 wants
 	"encoding/base64"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -29,49 +30,50 @@ func (x *exchange) upgrade(res *http.Response) {
 		return
 	}
 	s := &socket{exchange: x}
-	up, down := newQueue(maxRequest, &x.tap.memory), newQueue(maxWaiting, &x.tap.memory)
+	d := newDuplex(&x.tap.memory)
 	extensions := agreed(res.Header.Get("Sec-WebSocket-Extensions"))
-	res.Body = &copiedConn{ReadWriteCloser: conn, up: up, down: down}
+	res.Body = &copiedConn{ReadWriteCloser: conn, to: d}
 	x.tap.open.Go(func() {
-		defer up.drop()
-		s.read(s.sent)(accept(up, extensions))
+		defer d.drop(up)
+		s.read(s.sent)(accept(side{d, up}, extensions))
+		s.leave(d.reason(up))
 	})
 	x.tap.open.Go(func() {
-		defer down.drop()
-		s.read(s.received)(dial(down, extensions))
-		s.close(down.reason())
+		defer d.drop(down)
+		s.read(s.received)(dial(side{d, down}, extensions))
+		s.close(d.reason(down))
 	})
 }
 
-// copiedConn is a connection to an upstream whose bytes go to queues as well.
+// copiedConn is a connection to an upstream whose bytes are copied as well.
 type copiedConn struct {
 	io.ReadWriteCloser
-	up, down *queue
+	to *duplex
 }
 
 func (c *copiedConn) Read(p []byte) (int, error) {
 	n, err := c.ReadWriteCloser.Read(p)
-	c.down.write(p[:n])
+	c.to.write(down, p[:n])
 	if err != nil {
-		c.down.close(errCut)
+		c.to.close(down, errCut)
 	}
 	return n, err
 }
 
 func (c *copiedConn) Write(p []byte) (int, error) {
-	c.up.write(p)
+	c.to.write(up, p)
 	return c.ReadWriteCloser.Write(p)
 }
 
 func (c *copiedConn) Close() error {
-	c.up.close(io.EOF)
-	c.down.close(errLeft)
+	c.to.close(up, io.EOF)
+	c.to.close(down, errLeft)
 	return c.ReadWriteCloser.Close()
 }
 
 // CloseWrite passes on the end of one direction.
 func (c *copiedConn) CloseWrite() error {
-	c.up.close(io.EOF)
+	c.to.close(up, io.EOF)
 	if half, ok := c.ReadWriteCloser.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
@@ -83,6 +85,7 @@ type socket struct {
 	*exchange // of the handshake
 	mu        sync.Mutex
 	current   *exchange // whose answer arrives, nil for none
+	left      bool      // the client has closed the connection
 }
 
 // read returns a function that calls fn with each message of a connection.
@@ -138,11 +141,21 @@ func (s *socket) received(data []byte) {
 	}
 }
 
+// leave records that nothing follows from the client, for a reason.
+func (s *socket) leave(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = !errors.Is(why, errLost)
+}
+
 // close ends the answer that arrives.
 func (s *socket) close(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current != nil {
+		if s.left && errors.Is(why, errCut) {
+			why = errLeft
+		}
 		s.current.out.close(why)
 		s.current = nil
 	}
