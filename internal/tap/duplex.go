@@ -1,7 +1,6 @@
 package tap
 
 import (
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -100,11 +99,6 @@ func (d *duplex) reason(direction int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.ends[direction]
-}
-
-// lost reports whether something did not fit.
-func (d *duplex) lost() bool {
-	return errors.Is(d.reason(up), errLost) || errors.Is(d.reason(down), errLost)
 }
 
 // side reads a direction.

@@ -301,7 +301,7 @@ func (x *exchange) finish(l *line, why error, stored bool) {
 		x.publish(l, inputs.End, x.next(), nil, []byte(`{"reason":"error"}`))
 	case errors.Is(why, errLost):
 		_, lost := x.out.ended()
-		x.tap.lose(lost, why)
+		x.tap.lose(max(lost, 1), why)
 		text := lossHas
 		if !stored {
 			text = lossOf + lossHas

@@ -432,3 +432,6 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// hash returns the digest of a text.
+func hash(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }

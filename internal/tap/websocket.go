@@ -41,7 +41,11 @@ func (x *exchange) upgrade(res *http.Response) {
 	x.tap.open.Go(func() {
 		defer d.drop(down)
 		s.read(s.received)(dial(side{d, down}, extensions))
-		s.close(d.reason(down))
+		why := d.reason(down)
+		if errors.Is(why, errLost) {
+			x.tap.lose(1, why)
+		}
+		s.close(why)
 	})
 }
 
@@ -94,6 +98,7 @@ func (s *socket) read(fn func([]byte)) func(c *websocket.Conn, err error) {
 		if err != nil {
 			return
 		}
+		defer c.CloseNow()
 		c.SetReadLimit(maxFrame)
 		for {
 			_, data, err := c.Read(s.tap.ctx)
