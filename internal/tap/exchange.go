@@ -146,7 +146,7 @@ func (x *exchange) requestOf(body []byte) *request {
 }
 
 func readAll(src io.Reader, encodings string) ([]byte, error) {
-	d, err := decoded(src, encodings)
+	d, err := decoded(src, encodings, maxRequest)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func (x *exchange) publishAnswer(l *line) {
 // pieces calls fn with the whole events of the answer as they arrive. It returns why the
 // answer ended: io.EOF, errLeft, errCut or errLost.
 func (x *exchange) pieces(fn func(piece []byte) bool) error {
-	src, err := decoded(x.out, x.encoding)
+	src, err := decoded(x.out, x.encoding, maxDecoded)
 	if err != nil {
 		return x.endOf(err)
 	}
@@ -250,8 +250,9 @@ func (x *exchange) pieces(fn func(piece []byte) bool) error {
 	var rest []byte
 	for {
 		n, err := src.Read(buf)
+		seen := len(rest)
 		rest = append(rest, buf[:n]...)
-		cut := whole(rest)
+		cut := whole(rest, seen)
 		switch {
 		case errors.Is(err, io.EOF) && len(rest) > cut:
 			rest = append(rest, "\n\n"...) // the end of the text ends its last event
@@ -280,10 +281,11 @@ func (x *exchange) endOf(err error) error {
 			return end
 		}
 	}
-	if x.out.reason() == errLeft {
-		return errLeft
+	if why := x.out.reason(); errors.Is(why, errLeft) || errors.Is(why, errCut) {
+		return why
 	}
-	return errCut
+	x.tap.lose(1, err) // the copy cannot be decompressed
+	return errLost
 }
 
 // lossOf is the message that states a loss, where nothing of the answer is stored.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
@@ -139,8 +140,26 @@ func (t *Tap) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.As(err, &why) { // whose text has the URL, and so the query
 		err = why.Err
 	}
-	t.opts.Log.Warn().Err(err).Str("upstream", x.up.Name).Msg("upstream without an answer")
+	t.opts.Log.Warn().Err(loggable(err)).Str("upstream", x.up.Name).Msg("upstream without an answer")
 	refuse(w, http.StatusBadGateway, "the upstream "+x.up.Name+" ("+x.up.URL.Host+") gave no answer: "+err.Error())
+}
+
+// loggable returns an error for the log. The texts of others repeat what the upstream sent.
+func loggable(err error) error {
+	var op *net.OpError
+	var certificate *tls.CertificateVerificationError
+	var limit net.Error
+	switch {
+	case errors.As(err, &op):
+		return op
+	case errors.As(err, &certificate):
+		return certificate
+	case errors.As(err, &limit) && limit.Timeout():
+		return limit
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return io.ErrUnexpectedEOF
+	}
+	return errors.New("what it sent is no answer of HTTP")
 }
 
 // refuse answers in the form of the errors of OpenAI and Anthropic, which their clients
