@@ -42,10 +42,11 @@ func (x *exchange) upgrade(res *http.Response) {
 		defer d.drop(down)
 		s.read(s.received)(dial(side{d, down}, extensions))
 		why := d.reason(down)
-		if errors.Is(why, errLost) {
+		if why == nil || errors.Is(why, errLost) { // what the server sends cannot be read
+			why = errLost
 			x.tap.lose(1, why)
 		}
-		s.close(why)
+		s.over(why)
 	})
 }
 
@@ -90,6 +91,7 @@ type socket struct {
 	mu        sync.Mutex
 	current   *exchange // whose answer arrives, nil for none
 	left      bool      // the client has closed the connection
+	ended     bool      // nothing is read from the server anymore
 }
 
 // read returns a function that calls fn with each message of a connection.
@@ -126,8 +128,12 @@ func (s *socket) sent(data []byte) {
 	x.answer(http.StatusOK, http.Header{"Content-Type": {"application/jsonl"}})
 	s.close(errCut)
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		x.in.drop()
+		return
+	}
 	s.current = x
-	s.mu.Unlock()
 	x.start()
 }
 
@@ -151,6 +157,14 @@ func (s *socket) leave(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left = !errors.Is(why, errLost)
+}
+
+// over records that nothing is read from the server anymore.
+func (s *socket) over(why error) {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.close(why)
 }
 
 // close ends the answer that arrives.
