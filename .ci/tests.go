@@ -28,7 +28,7 @@ var mustRun = []string{
 	"TestBrowser", "TestPage", "TestCrashEmbedded", "TestCrashShared", "TestCrashTwoWorkers", "TestCrashControl",
 	"TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph",
 	"TestAgentGo", "TestAgents", "TestLangGraphAgent", "TestSubscriber", "TestCookbook", "TestCookbookSource", "TestCookbookRoute", "TestNoEventsArrive",
-	"TestClients", "TestEventSource", "TestSDKs",
+	"TestClients", "TestEventSource", "TestSDKs", "TestGoSDKs",
 	"TestChaos", "TestControl", "TestFullDisk", "TestDamage", "TestMatrix", "TestSoak", "TestModel", "TestQuirks", "TestCuts",
 	"TestArrows", "TestLanguage",
 }

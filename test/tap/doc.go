@@ -4,5 +4,6 @@
 // real server are compared, without the tap and with it.
 //
 // The SDKs run in node. Install them with `npm ci --ignore-scripts`. Where they are
-// absent, the tests are skipped, or fail if STREAMER_REQUIRE_BROWSER is 1.
+// absent, the tests are skipped, or fail if STREAMER_REQUIRE_BROWSER is 1. Those for Go are
+// in a module of their own, and run in a campaign.
 package tap

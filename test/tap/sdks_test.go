@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -44,19 +45,42 @@ type setup struct {
 	upstream *upstream
 	server   *server.Server
 	tap      string // URL
-	node     *node
+	sdks     *process
 }
 
-// TestSDKs runs each client in each case, with the tap and without it.
-func TestSDKs(t *testing.T) {
-	requireSDKs(t)
+// open returns a server with a tap of a fake upstream.
+func open(t *testing.T) *setup {
+	t.Helper()
 	s := &setup{upstream: openUpstream(t)}
 	c := local.Config(t.TempDir())
 	c.Tap = server.TapFlags{Tap: []string{"fake=" + s.upstream.url}}
 	s.server, _ = local.Serve(t, c)
 	s.tap = strings.TrimSuffix(s.server.Page(), "/") + "/tap/fake"
-	s.node = startNode(t)
-	t.Run("clients", func(t *testing.T) {
+	return s
+}
+
+// TestSDKs runs each client in each case, with the tap and without it.
+func TestSDKs(t *testing.T) {
+	requireSDKs(t)
+	s := open(t)
+	s.sdks = startProcess(t, exec.Command("node", "sdks.mjs"))
+	s.testAll(t, clients)
+}
+
+// TestGoSDKs does the same with the SDKs for Go, which take minutes to compile.
+func TestGoSDKs(t *testing.T) {
+	testkit.Campaign(t)
+	program := filepath.Join(t.TempDir(), "golang")
+	if out, err := exec.Command("go", "build", "-C", "golang", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s := open(t)
+	s.sdks = startProcess(t, exec.Command(program))
+	s.testAll(t, []string{"go_openai_chat", "go_openai_responses", "go_anthropic"})
+}
+
+func (s *setup) testAll(t *testing.T, clients []string) {
+	t.Run("clients", func(t *testing.T) { // ends when all have ended
 		for _, client := range clients {
 			for _, name := range cases {
 				if client == "responses_ws" && name != "stream" && name != "leave" {
@@ -81,7 +105,7 @@ func (s *setup) test(t *testing.T, client, name string) {
 	direct, tapped := j, j
 	direct.Base = s.upstream.url + "/" + key + ".direct"
 	tapped.Base, tapped.Session = s.tap+"/"+key+".tapped", key
-	want, got := s.node.run(t, direct), s.node.run(t, tapped)
+	want, got := s.sdks.run(t, direct), s.sdks.run(t, tapped)
 	if want, got := scrubbed(want), scrubbed(got); want != got {
 		t.Errorf("the application got\n%s\nwithout the tap\n%s", got, want)
 	}
@@ -170,17 +194,16 @@ type job struct {
 	Prompt  string `json:"prompt"`
 }
 
-// node is the process that runs the SDKs.
-type node struct {
+// process runs SDKs.
+type process struct {
 	mu    sync.Mutex
 	stdin io.Writer
 	jobs  map[string]chan json.RawMessage
 	ended chan struct{}
 }
 
-func startNode(t *testing.T) *node {
+func startProcess(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
-	cmd := exec.Command("node", "sdks.mjs")
 	cmd.Stderr = t.Output()
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -193,18 +216,18 @@ func startNode(t *testing.T) *node {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	n := &node{stdin: stdin, jobs: map[string]chan json.RawMessage{}, ended: make(chan struct{})}
-	go n.read(stdout)
+	p := &process{stdin: stdin, jobs: map[string]chan json.RawMessage{}, ended: make(chan struct{})}
+	go p.read(stdout)
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // a client may have open connections
-		<-n.ended
+		<-p.ended
 		_ = cmd.Wait()
 	})
-	return n
+	return p
 }
 
-func (n *node) read(out io.Reader) {
-	defer close(n.ended)
+func (p *process) read(out io.Reader) {
+	defer close(p.ended)
 	for d := json.NewDecoder(bufio.NewReader(out)); ; {
 		var a struct {
 			Job   string
@@ -213,30 +236,30 @@ func (n *node) read(out io.Reader) {
 		if err := d.Decode(&a); err != nil {
 			return
 		}
-		n.mu.Lock()
-		c := n.jobs[a.Job]
-		n.mu.Unlock()
+		p.mu.Lock()
+		c := p.jobs[a.Job]
+		p.mu.Unlock()
 		c <- a.State
 	}
 }
 
 // run runs a job and returns its state.
-func (n *node) run(t *testing.T, j job) json.RawMessage {
+func (p *process) run(t *testing.T, j job) json.RawMessage {
 	t.Helper()
 	c := make(chan json.RawMessage, 1)
-	n.mu.Lock()
-	j.Job = fmt.Sprint(len(n.jobs))
-	n.jobs[j.Job] = c
-	err := json.NewEncoder(n.stdin).Encode(j)
-	n.mu.Unlock()
+	p.mu.Lock()
+	j.Job = fmt.Sprint(len(p.jobs))
+	p.jobs[j.Job] = c
+	err := json.NewEncoder(p.stdin).Encode(j)
+	p.mu.Unlock()
 	if err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case state := <-c:
 		return state
-	case <-n.ended:
-		t.Fatal("node has ended")
+	case <-p.ended:
+		t.Fatal("the process of the SDKs has ended")
 	case <-time.After(testkit.Within):
 		t.Fatalf("%s does not end", j.Base)
 	}
