@@ -86,7 +86,7 @@ func (d *duplex) drop(direction int) {
 	d.wake.Broadcast()
 }
 
-// skip forgets the first segments as long as nobody reads them.
+// skip forgets the first segments whose direction has no reader.
 func (d *duplex) skip() {
 	for len(d.segments) > 0 && d.dropped[d.segments[0].direction] {
 		d.add(-len(d.segments[0].data))

@@ -27,7 +27,7 @@ type item struct {
 }
 
 // key identifies an item among those that follow the same answer. What varies between two
-// requests is not in it, such as the marks of a cache.
+// requests is not in it, such as cache markers.
 func (it *item) key() string {
 	if it.role == result && len(it.ids) == 0 {
 		return it.raw

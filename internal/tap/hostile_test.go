@@ -147,7 +147,7 @@ func bomb(t *testing.T, head string, n int) []byte {
 // TestBombs: a copy that becomes large when it is decompressed takes a bounded memory, and
 // the client gets the answer.
 func TestBombs(t *testing.T) {
-	size := testkit.Of(32, 300) << 20
+	const size = 16 << 20
 	for kind, head := range map[string]string{
 		"text/event-stream": "data: ", "application/json": `{"id":"c","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"`,
 		"application/x-ndjson": "", "application/vnd.amazon.eventstream": "\x00\x00\x00",
@@ -179,7 +179,7 @@ func TestBombs(t *testing.T) {
 			if ctx.Err() != nil {
 				t.Error("the tap did not end")
 			}
-			if n := published.Load(); n > maxDecoded+1<<20 {
+			if n := published.Load(); n > size+1<<20 {
 				t.Errorf("%d bytes are published", n)
 			}
 			if n := heap.Load(); n > 100<<20 {
@@ -200,6 +200,23 @@ func TestBombs(t *testing.T) {
 			t.Error("the loss is not counted")
 		}
 	})
+}
+
+// TestDecodedBound: what a copy has beyond a limit is lost.
+func TestDecodedBound(t *testing.T) {
+	for _, encoding := range []string{"gzip", "deflate", "br", "zstd", "identity"} {
+		src := []byte(strings.Repeat("a", 1000))
+		if encoding != "identity" {
+			src = compressed(t, encoding, string(src))
+		}
+		r, err := decoded(bytes.NewReader(src), encoding, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, r); n != 100 || !errors.Is(err, errLost) {
+			t.Errorf("%s: read %d bytes, %v", encoding, n, err)
+		}
+	}
 }
 
 // TestRefusedInput: an error of the store that has a reason not to try again is a loss.
