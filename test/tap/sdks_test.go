@@ -113,7 +113,7 @@ func (s *setup) test(t *testing.T, client, name string) {
 	testkit.Until(t, "equal requests", func() error {
 		a, b := s.upstream.of(key+".direct"), s.upstream.of(key+".tapped")
 		left, retried = len(b) > 0 && b[0].Sent == "left", len(b) > 1
-		pending := func(r *request) bool { return r.Sent == "" && r.Line != "message" && !strings.Contains(r.Line, "GET") }
+		pending := func(r request) bool { return r.Sent == "" && r.Line != "message" && !strings.Contains(r.Line, "GET") }
 		if len(a) == 0 || slices.ContainsFunc(b, pending) || !reflect.DeepEqual(a, b) {
 			return fmt.Errorf("the upstream got %s\nwithout the tap %s", dump(b), dump(a))
 		}
@@ -174,7 +174,7 @@ func (s *setup) calls(t *testing.T, name string) (list []string, err error) {
 	return list, err
 }
 
-func dump(list []*request) string {
+func dump(list []request) string {
 	out, _ := json.Marshal(list)
 	return string(out)
 }

@@ -51,10 +51,13 @@ func openUpstream(t *testing.T) *upstream {
 }
 
 // of returns the requests of a job.
-func (u *upstream) of(key string) []*request {
+func (u *upstream) of(key string) (list []request) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.Clone(u.requests[key])
+	for _, r := range u.requests[key] {
+		list = append(list, *r)
+	}
+	return list
 }
 
 // callOf returns the id of the call in the answers of a job.
