@@ -35,13 +35,16 @@ func (x *exchange) upgrade(res *http.Response) {
 	res.Body = &copiedConn{ReadWriteCloser: conn, to: d}
 	x.tap.open.Go(func() {
 		defer d.drop(up)
-		s.read(s.sent)(accept(side{d, up}, extensions))
+		_ = s.read(s.sent)(accept(side{d, up}, extensions))
 		s.leave(d.reason(up))
 	})
 	x.tap.open.Go(func() {
 		defer d.drop(down)
-		s.read(s.received)(dial(side{d, down}, extensions))
+		err := s.read(s.received)(dial(side{d, down}, extensions))
 		why := d.reason(down)
+		if websocket.CloseStatus(err) >= 0 { // it ended with a frame
+			why = errCut
+		}
 		if why == nil || errors.Is(why, errLost) { // what the server sends cannot be read
 			why = errLost
 			x.tap.lose(1, why)
@@ -94,18 +97,19 @@ type socket struct {
 	ended     bool      // nothing is read from the server anymore
 }
 
-// read returns a function that calls fn with each message of a connection.
-func (s *socket) read(fn func([]byte)) func(c *websocket.Conn, err error) {
-	return func(c *websocket.Conn, err error) {
+// read returns a function that calls fn with each message of a connection. It returns why
+// nothing follows.
+func (s *socket) read(fn func([]byte)) func(c *websocket.Conn, err error) error {
+	return func(c *websocket.Conn, err error) error {
 		if err != nil {
-			return
+			return err
 		}
 		defer c.CloseNow()
 		c.SetReadLimit(maxFrame)
 		for {
 			_, data, err := c.Read(s.tap.ctx)
 			if err != nil {
-				return
+				return err
 			}
 			fn(data)
 		}
