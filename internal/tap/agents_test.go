@@ -56,11 +56,11 @@ func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
 }
 
-// TestSubagent: the requests of Claude Code's subagent have the session of its main
+// TestClaudeCode: the requests of Claude Code's subagent have the session of its main
 // conversation. They are found by the prompt in the args of the call that caused them.
 // Titles and counts of tokens are no part of the conversation, and reminders no message of a
 // person.
-func TestSubagent(t *testing.T) {
+func TestClaudeCode(t *testing.T) {
 	prompt := "Find the northern supplier and report its prices."
 	answers := map[string]string{ // by the last thing that the request has
 		"Compare the suppliers.": anthropicCall("msg_1", "toolu_task", "Task", `{"description":"North","prompt":"`+prompt+`"}`),

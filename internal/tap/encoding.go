@@ -13,12 +13,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxDecoded bounds the bytes of a decompressed copy: a small body can become endless.
+// maxDecoded bounds the bytes of the decompressed copy of an answer: a small body can become
+// endless. That of a request is in memory as a whole, and has at most maxRequest.
 const maxDecoded = 256 << 20
 
-// decoded returns a reader of a copy without its content encodings. It returns bytes as
-// soon as the sender has flushed them.
-func decoded(src io.Reader, encodings string) (io.Reader, error) {
+// decoded returns a reader of at most limit bytes of a copy without its content encodings.
+// It returns bytes as soon as the sender has flushed them.
+func decoded(src io.Reader, encodings string, limit int) (io.Reader, error) {
 	list := strings.Split(encodings, ",")
 	for i := len(list) - 1; i >= 0; i-- {
 		var err error
@@ -43,7 +44,7 @@ func decoded(src io.Reader, encodings string) (io.Reader, error) {
 			return nil, err
 		}
 	}
-	return &limited{src, maxDecoded}, nil
+	return &limited{src, limit}, nil
 }
 
 // inflate reads the encoding deflate: zlib, or what some servers send, deflate without its

@@ -34,6 +34,7 @@ type exchange struct {
 
 	in, out  *queue
 	answered chan struct{} // closed when status and encoding are known, or never will be
+	readsOn  bool          // the client left, and the answer is read to its end
 	once     sync.Once
 	status   int
 	kind     string // content type of the answer
@@ -50,21 +51,18 @@ func (t *Tap) begin(up *route, r *http.Request, path string) *exchange {
 	x.in, x.out = newQueue(maxRequest, &t.memory), newQueue(maxWaiting, &t.memory)
 	x.answered = make(chan struct{})
 	upgrade := r.Header.Get("Upgrade") != ""
-	unread := x.endpoint == nil || r.Method != http.MethodPost && !upgrade || t.ending.Load()
-	full := !unread && t.sessions.full()
-	if full {
-		t.lose(1, errLost)
-	}
-	if unread || full {
+	switch {
+	case x.endpoint == nil, !upgrade && (r.Method != http.MethodPost || r.Body == http.NoBody), t.ending.Load():
 		x.endpoint = nil
+	case t.sessions.full():
+		x.endpoint = nil
+		t.lose(1, errLost)
+	default:
+		x.header, x.scope, x.id = r.Header.Clone(), scopeOf(up.Name, r), rand.Text()
+	}
+	if x.endpoint == nil || upgrade { // each message of a WebSocket has an exchange of its own
 		x.in.drop()
 		x.out.drop()
-		return x
-	}
-	x.header = r.Header.Clone()
-	x.scope = scopeOf(up.Name, r)
-	x.id = rand.Text()
-	if upgrade {
 		return x
 	}
 	r.Body = &copied{ReadCloser: r.Body, to: x.in, fail: func(error) error { return errCut }}
@@ -107,12 +105,10 @@ func (x *exchange) answer(status int, h http.Header) {
 // end ends the copies, where nothing has ended them before.
 func (x *exchange) end(why error) {
 	x.in.close(why)
-	x.out.close(why)
-	x.answer(0, nil)
-	if x.done == nil { // nothing reads them
-		x.in.drop()
-		x.out.drop()
+	if !x.readsOn {
+		x.out.close(why)
 	}
+	x.answer(0, nil)
 }
 
 // run publishes what the request adds to its conversation, and then the answer. The request
@@ -143,7 +139,7 @@ func (x *exchange) run(before []*exchange) {
 // conversation, or cannot be read.
 func (x *exchange) request() (*request, bool) {
 	body, err := readAll(x.in, strings.Join(x.header.Values("Content-Encoding"), ","))
-	if _, lost := x.in.ended(); lost > 0 || err != nil && !errors.Is(err, errCut) {
+	if _, lost := x.in.ended(); lost > 0 || err != nil && errors.Is(x.in.reason(), io.EOF) {
 		x.tap.lose(max(lost, 1), cmp.Or(err, errLost))
 		return nil, false
 	}
@@ -162,7 +158,7 @@ func (x *exchange) requestOf(body []byte) *request {
 }
 
 func readAll(src io.Reader, encodings string) ([]byte, error) {
-	d, err := decoded(src, encodings)
+	d, err := decoded(src, encodings, maxRequest)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +246,7 @@ func (x *exchange) publishAnswer(l *line) {
 	header := inputs.Header{inputs.HeaderFormat: {x.endpoint.format}}
 	var a answer
 	var held []byte
-	begun := false
+	begun, stored := false, false
 	err := x.pieces(func(piece []byte) bool {
 		a.read(piece, x.endpoint.format)
 		held = append(held, piece...)
@@ -259,14 +255,16 @@ func (x *exchange) publishAnswer(l *line) {
 		}
 		begun = true
 		piece, held = held, nil
-		return x.publish(l, inputs.Delta, x.next(), header, piece)
+		ok := x.publish(l, inputs.Delta, x.next(), header, piece)
+		stored = stored || ok
+		return ok
 	})
 	if errors.Is(err, io.EOF) && len(held) > 0 {
 		begun = x.publish(l, inputs.Delta, x.next(), header, held)
 	}
 	if begun {
 		x.tap.sessions.record(l, x.scope, &a)
-		x.finish(l, err)
+		x.finish(l, err, stored)
 	}
 }
 
@@ -277,9 +275,8 @@ const pace = 20 * time.Millisecond
 // pieces calls fn with the whole events of the answer as they arrive. It returns why the
 // answer ended: io.EOF, errLeft, errCut or errLost.
 func (x *exchange) pieces(fn func(piece []byte) bool) error {
-	src, err := decoded(x.out, x.encoding)
+	src, err := decoded(x.out, x.encoding, maxDecoded)
 	if err != nil {
-		x.tap.opts.Log.Warn().Err(err).Str("upstream", x.up.Name).Msg("answer not published")
 		return x.endOf(err)
 	}
 	whole := framing(x.kind)
@@ -287,8 +284,9 @@ func (x *exchange) pieces(fn func(piece []byte) bool) error {
 	var rest []byte
 	for {
 		n, err := src.Read(buf)
+		seen := len(rest)
 		rest = append(rest, buf[:n]...)
-		cut := whole(rest)
+		cut := whole(rest, seen)
 		switch {
 		case errors.Is(err, io.EOF) && len(rest) > cut:
 			rest = append(rest, "\n\n"...) // the end of the text ends its last event
@@ -320,14 +318,21 @@ func (x *exchange) endOf(err error) error {
 			return end
 		}
 	}
-	if x.out.reason() == errLeft {
-		return errLeft
+	if why := x.out.reason(); errors.Is(why, errLeft) || errors.Is(why, errCut) {
+		return why
 	}
-	return errCut
+	x.tap.lose(1, err) // the copy cannot be decompressed
+	return errLost
 }
 
+// lossOf is the message that states a loss, where nothing of the answer is stored.
+const (
+	lossOf  = `{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}` + "\n"
+	lossHas = `{"error":{"message":"The rest of this answer is missing here: the tap could not publish it. The client got it.","code":"tap_loss"}}`
+)
+
 // finish publishes how an answer ended that is not whole.
-func (x *exchange) finish(l *line, why error) {
+func (x *exchange) finish(l *line, why error, stored bool) {
 	switch {
 	case errors.Is(why, errLeft):
 		x.publish(l, inputs.End, x.next(), nil, []byte(`{"reason":"cancelled"}`))
@@ -335,8 +340,11 @@ func (x *exchange) finish(l *line, why error) {
 		x.publish(l, inputs.End, x.next(), nil, []byte(`{"reason":"error"}`))
 	case errors.Is(why, errLost):
 		_, lost := x.out.ended()
-		x.tap.lose(lost, why)
-		x.publish(l, inputs.Delta, x.next(), inputs.Header{inputs.HeaderFormat: {"openai-chat"}},
-			[]byte(`{"error":{"message":"The rest of this answer is missing here: the tap could not publish it. The client got it.","code":"tap_loss"}}`))
+		x.tap.lose(max(lost, 1), why)
+		text := lossHas
+		if !stored {
+			text = lossOf + lossHas
+		}
+		x.publish(l, inputs.Delta, x.next(), inputs.Header{inputs.HeaderFormat: {"openai-chat"}}, []byte(text))
 	}
 }

@@ -10,26 +10,31 @@ import (
 const maxPiece = 512 << 10
 
 // framing returns a function that returns how many bytes at the beginning of a text are whole
-// events, by the content type of the answer.
-func framing(contentType string) func([]byte) int {
+// events, by the content type of the answer. The first seen bytes are known to have none.
+func framing(contentType string) func(b []byte, seen int) int {
 	kind, _, _ := strings.Cut(contentType, ";")
 	switch strings.ToLower(strings.TrimSpace(kind)) {
 	case "text/event-stream":
 		return wholeSSE
 	case "application/x-ndjson", "application/jsonl", "application/x-jsonlines":
-		return func(b []byte) int { return bytes.LastIndexByte(b, '\n') + 1 }
+		return func(b []byte, seen int) int {
+			if i := bytes.LastIndexByte(b[seen:], '\n'); i >= 0 {
+				return seen + i + 1
+			}
+			return 0
+		}
 	case "application/vnd.amazon.eventstream":
 		return wholeMessages
 	}
-	return func(b []byte) int { return len(b) } // a JSON value, which may be cut anywhere
+	return func(b []byte, _ int) int { return len(b) } // a JSON value, which may be cut anywhere
 }
 
 // wholeSSE cuts behind the last blank line.
-func wholeSSE(b []byte) int {
-	n := 0
+func wholeSSE(b []byte, seen int) int {
+	n, from := 0, max(0, seen-2)
 	for _, end := range []string{"\n\n", "\n\r\n", "\r\r"} {
-		if i := bytes.LastIndex(b, []byte(end)); i >= 0 {
-			n = max(n, i+len(end))
+		if i := bytes.LastIndex(b[from:], []byte(end)); i >= 0 {
+			n = max(n, from+i+len(end))
 		}
 	}
 	return n
@@ -38,7 +43,7 @@ func wholeSSE(b []byte) int {
 // wholeMessages cuts behind the last whole message of an AWS event stream, which begins with
 // its length:
 // https://docs.aws.amazon.com/transcribe/latest/dg/streaming-setting-up.html
-func wholeMessages(b []byte) int {
+func wholeMessages(b []byte, _ int) int {
 	n := 0
 	for len(b)-n >= 4 {
 		length := int(binary.BigEndian.Uint32(b[n:]))

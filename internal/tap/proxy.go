@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -65,6 +67,7 @@ func (r *route) rewrite(p *httputil.ProxyRequest) {
 	p.Out.URL.Path, p.Out.URL.RawPath = unescaped(x.path), x.path
 	p.Out.URL.RawQuery = p.In.URL.RawQuery
 	p.Out.Host = r.URL.Host
+	p.Out.Trailer = p.In.Trailer // whose values arrive behind the body
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		if v, ok := p.In.Header[name]; ok {
 			p.Out.Header[name] = v
@@ -100,19 +103,25 @@ func modify(res *http.Response) error {
 	}}
 	res.Body = body
 	if x.tap.opts.ReadOn {
-		res.Body = &readOn{body}
+		res.Body = &readOn{body, x}
 	}
 	return nil
 }
 
 // readOn is a body that is read to its end when it is closed before.
-type readOn struct{ *copied }
+type readOn struct {
+	*copied
+	x *exchange
+}
 
 func (b *readOn) Close() error {
 	if ended, _ := b.to.ended(); ended {
 		return b.copied.Close()
 	}
+	b.x.readsOn = true
+	stop := context.AfterFunc(b.x.tap.ctx, func() { b.ReadCloser.Close() })
 	go func() {
+		defer stop()
 		_, _ = io.Copy(io.Discard, b.copied)
 		_ = b.copied.Close()
 	}()
@@ -131,8 +140,26 @@ func (t *Tap) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.As(err, &why) { // whose text has the URL, and so the query
 		err = why.Err
 	}
-	t.opts.Log.Warn().Err(err).Str("upstream", x.up.Name).Msg("upstream without an answer")
+	t.opts.Log.Warn().Err(loggable(err)).Str("upstream", x.up.Name).Msg("upstream without an answer")
 	refuse(w, http.StatusBadGateway, "the upstream "+x.up.Name+" ("+x.up.URL.Host+") gave no answer: "+err.Error())
+}
+
+// loggable returns an error for the log. The texts of others repeat what the upstream sent.
+func loggable(err error) error {
+	var op *net.OpError
+	var certificate *tls.CertificateVerificationError
+	var limit net.Error
+	switch {
+	case errors.As(err, &op):
+		return op
+	case errors.As(err, &certificate):
+		return certificate
+	case errors.As(err, &limit) && limit.Timeout():
+		return limit
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return io.ErrUnexpectedEOF
+	}
+	return errors.New("what it sent is no answer of HTTP")
 }
 
 // refuse answers in the form of the errors of OpenAI and Anthropic, which their clients
@@ -148,9 +175,24 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(append(body, '\n'))
 }
 
+// sentBody is the body of a request, and knows whether the client has sent all of it.
+type sentBody struct {
+	io.ReadCloser
+	ended atomic.Bool
+}
+
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.ended.Store(true)
+	}
+	return n, err
+}
+
 // answerWriter writes an answer without what net/http would add.
 type answerWriter struct {
 	http.ResponseWriter
+	sent    *sentBody
 	repairs string
 }
 
@@ -166,8 +208,17 @@ func (w *answerWriter) WriteHeader(status int) {
 		if w.repairs != "" {
 			h.Set(HeaderRepair, w.repairs)
 		}
+		// In full duplex net/http panics if it reads the rest of a body, and waits for
+		// the next request after it.
+		if !w.sent.ended.Load() {
+			h.Set("Connection", "close")
+		}
 	}
 	w.ResponseWriter.WriteHeader(status)
+	if status >= http.StatusOK {
+		// An answer that is cut before its first byte has a header.
+		_ = http.NewResponseController(w.ResponseWriter).Flush()
+	}
 }
 
 // Hijack returns a connection that begins with the bytes that came with the handshake,

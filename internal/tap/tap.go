@@ -151,6 +151,13 @@ func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rest := strings.TrimPrefix(r.URL.EscapedPath(), Prefix+name)
+	sent := &sentBody{ReadCloser: r.Body}
+	if r.Body == http.NoBody {
+		sent.ended.Store(true)
+	} else {
+		r.Body = sent
+	}
+	aw := &answerWriter{ResponseWriter: w, sent: sent}
 	rc := http.NewResponseController(w)
 	// Without full duplex the server closes a body that the transport still reads, and an
 	// answer that comes fast is cut (https://go.dev/issue/40747).
@@ -161,8 +168,9 @@ func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if x.refusal == "" {
 		x.refusal = x.prepare(r)
 	}
+	aw.repairs = x.repairs
 	if x.refusal != "" {
-		refuse(w, http.StatusBadRequest, x.refusal)
+		refuse(aw, http.StatusBadRequest, x.refusal)
 		x.end(errCut)
 		return
 	}
@@ -171,7 +179,7 @@ func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if t.opts.ReadOn {
 		ctx = context.WithoutCancel(ctx)
 	}
-	up.proxy.ServeHTTP(&answerWriter{ResponseWriter: w, repairs: x.repairs}, r.WithContext(ctx))
+	up.proxy.ServeHTTP(aw, r.WithContext(ctx))
 }
 
 // exchangeKey is the key of the exchange in the context of a request.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // of the handshake, as RFC 6455 wants
 	"encoding/base64"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -29,49 +30,58 @@ func (x *exchange) upgrade(res *http.Response) {
 		return
 	}
 	s := &socket{exchange: x}
-	up, down := newQueue(maxRequest, &x.tap.memory), newQueue(maxWaiting, &x.tap.memory)
+	d := newDuplex(&x.tap.memory)
 	extensions := agreed(res.Header.Get("Sec-WebSocket-Extensions"))
-	res.Body = &copiedConn{ReadWriteCloser: conn, up: up, down: down}
+	res.Body = &copiedConn{ReadWriteCloser: conn, to: d}
 	x.tap.open.Go(func() {
-		defer up.drop()
-		s.read(s.sent)(accept(up, extensions))
+		defer d.drop(up)
+		_ = s.read(s.sent)(accept(side{d, up}, extensions))
+		s.leave(d.reason(up))
 	})
 	x.tap.open.Go(func() {
-		defer down.drop()
-		s.read(s.received)(dial(down, extensions))
-		s.close(down.reason())
+		defer d.drop(down)
+		err := s.read(s.received)(dial(side{d, down}, extensions))
+		why := d.reason(down)
+		if websocket.CloseStatus(err) >= 0 { // it ended with a frame
+			why = errCut
+		}
+		if why == nil || errors.Is(why, errLost) { // what the server sends cannot be read
+			why = errLost
+			x.tap.lose(1, why)
+		}
+		s.over(why)
 	})
 }
 
-// copiedConn is a connection to an upstream whose bytes go to queues as well.
+// copiedConn is a connection to an upstream whose bytes are copied as well.
 type copiedConn struct {
 	io.ReadWriteCloser
-	up, down *queue
+	to *duplex
 }
 
 func (c *copiedConn) Read(p []byte) (int, error) {
 	n, err := c.ReadWriteCloser.Read(p)
-	c.down.write(p[:n])
+	c.to.write(down, p[:n])
 	if err != nil {
-		c.down.close(errCut)
+		c.to.close(down, errCut)
 	}
 	return n, err
 }
 
 func (c *copiedConn) Write(p []byte) (int, error) {
-	c.up.write(p)
+	c.to.write(up, p)
 	return c.ReadWriteCloser.Write(p)
 }
 
 func (c *copiedConn) Close() error {
-	c.up.close(io.EOF)
-	c.down.close(errLeft)
+	c.to.close(up, io.EOF)
+	c.to.close(down, errLeft)
 	return c.ReadWriteCloser.Close()
 }
 
 // CloseWrite passes on the end of one direction.
 func (c *copiedConn) CloseWrite() error {
-	c.up.close(io.EOF)
+	c.to.close(up, io.EOF)
 	if half, ok := c.ReadWriteCloser.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
@@ -83,19 +93,23 @@ type socket struct {
 	*exchange // of the handshake
 	mu        sync.Mutex
 	current   *exchange // whose answer arrives, nil for none
+	left      bool      // the client has closed the connection
+	ended     bool      // nothing is read from the server anymore
 }
 
-// read returns a function that calls fn with each message of a connection.
-func (s *socket) read(fn func([]byte)) func(c *websocket.Conn, err error) {
-	return func(c *websocket.Conn, err error) {
+// read returns a function that calls fn with each message of a connection. It returns why
+// nothing follows.
+func (s *socket) read(fn func([]byte)) func(c *websocket.Conn, err error) error {
+	return func(c *websocket.Conn, err error) error {
 		if err != nil {
-			return
+			return err
 		}
+		defer c.CloseNow()
 		c.SetReadLimit(maxFrame)
 		for {
 			_, data, err := c.Read(s.tap.ctx)
 			if err != nil {
-				return
+				return err
 			}
 			fn(data)
 		}
@@ -118,8 +132,12 @@ func (s *socket) sent(data []byte) {
 	x.answer(http.StatusOK, http.Header{"Content-Type": {"application/jsonl"}})
 	s.close(errCut)
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		x.in.drop()
+		return
+	}
 	s.current = x
-	s.mu.Unlock()
 	x.start()
 }
 
@@ -138,11 +156,29 @@ func (s *socket) received(data []byte) {
 	}
 }
 
+// leave records that nothing follows from the client, for a reason.
+func (s *socket) leave(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = !errors.Is(why, errLost)
+}
+
+// over records that nothing is read from the server anymore.
+func (s *socket) over(why error) {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.close(why)
+}
+
 // close ends the answer that arrives.
 func (s *socket) close(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current != nil {
+		if s.left && errors.Is(why, errCut) {
+			why = errLeft
+		}
 		s.current.out.close(why)
 		s.current = nil
 	}
