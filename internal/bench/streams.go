@@ -39,8 +39,11 @@ func OnServer(ctx context.Context, program string, streams int, measure func(s *
 	}
 	ctx, kill := context.WithCancel(ctx)
 	var s Server
-	s.cmd = exec.CommandContext(ctx, program, append([]string{"serve", "--data-dir", dir, "--http-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
-		"--http-max-clients", strconv.Itoa(streams + 2*warmUp), "--texts", "every", "--log-level", "error"}, flags...)...)
+	flags = append([]string{
+		"serve", "--data-dir", dir, "--http-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
+		"--http-max-clients", strconv.Itoa(streams + 2*warmUp), "--texts", "every", "--log-level", "error",
+	}, flags...)
+	s.cmd = exec.CommandContext(ctx, program, flags...)
 	s.cmd.Stderr = &s.log
 	if err = s.start(ctx, dir); err == nil {
 		err = errors.Join(measure(&s), s.Broker.Close())

@@ -2,7 +2,6 @@ package tap
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -134,38 +133,35 @@ func identify(h http.Header, body gjson.Result, path string) (id identity) {
 		id.session = body.Get(path).String()
 	}
 	if id.session == "" {
-		id.session, _ = first(agentSessions[:], h, body)
+		id.session = first(agentSessions[:], h, body)
 		id.agent = id.session != ""
 	}
 	if id.session == "" {
-		id.session, _ = first(otherSessions[:], h, body)
+		id.session = first(otherSessions[:], h, body)
 	}
-	name, _ := first(agentNames[:], h, body)
+	name := first(agentNames[:], h, body)
 	if parent, own := h.Get("X-Parent-Session-Id"), h.Get("X-Session-Id"); parent != "" && own != parent {
 		name = own
 	}
 	if name != "" {
 		id.namespace = "agent|" + name
 	}
-	id.apart = slices.ContainsFunc(tasks[:], func(t struct {
-		field
-		value string
-	}) bool {
-		return t.field.value(h, body) == t.value
-	})
+	for _, t := range tasks {
+		id.apart = id.apart || t.field.value(h, body) == t.value
+	}
 	if id.agent && id.namespace == "" && !hasTools(body) {
 		id.apart = true // a title, or a summary
 	}
 	return id
 }
 
-func first(list []field, h http.Header, body gjson.Result) (string, bool) {
+func first(list []field, h http.Header, body gjson.Result) string {
 	for _, f := range list {
 		if v := f.value(h, body); v != "" {
-			return v, true
+			return v
 		}
 	}
-	return "", false
+	return ""
 }
 
 func hasTools(body gjson.Result) bool {

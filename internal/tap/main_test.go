@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	status := m.Run()
 	for line := range strings.Lines(logged.String()) {
 		if strings.Contains(line, "secret-of") {
-			fmt.Printf("FAIL: a line of the log has a secret: %s", line)
+			fmt.Fprintf(os.Stderr, "FAIL: a line of the log has a secret: %s", line)
 			status = 1
 		}
 	}

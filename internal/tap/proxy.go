@@ -136,8 +136,7 @@ func (t *Tap) failed(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	x.end(errCut)
-	var why *url.Error
-	if errors.As(err, &why) { // whose text has the URL, and so the query
+	if why, ok := errors.AsType[*url.Error](err); ok { // whose text has the URL, and so the query
 		err = why.Err
 	}
 	t.opts.Log.Warn().Err(loggable(err)).Str("upstream", x.up.Name).Msg("upstream without an answer")
@@ -229,7 +228,7 @@ func (w *answerWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return conn, rw, err
 	}
 	if n := rw.Reader.Buffered(); n > 0 {
-		early, _ := rw.Reader.Peek(n)
+		early, _ := rw.Peek(n)
 		conn = &earlyConn{Conn: conn, early: bytes.NewReader(bytes.Clone(early))}
 	}
 	return conn, rw, nil

@@ -61,7 +61,7 @@ type Tap struct {
 	lost     atomic.Int64 // bytes of copies that are lost
 	lastLoss atomic.Int64 // Unix seconds
 	open     sync.WaitGroup
-	ctx      context.Context // of publishing
+	ctx      context.Context //nolint:containedctx // of publishing, which goes on after the requests
 	stop     context.CancelFunc
 	ending   atomic.Bool
 }

@@ -104,7 +104,7 @@ func (s *socket) read(fn func([]byte)) func(c *websocket.Conn, err error) error 
 		if err != nil {
 			return err
 		}
-		defer c.CloseNow()
+		defer func() { _ = c.CloseNow() }()
 		c.SetReadLimit(maxFrame)
 		for {
 			_, data, err := c.Read(s.tap.ctx)

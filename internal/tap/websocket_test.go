@@ -36,7 +36,7 @@ func responses(t *testing.T, o *websocket.AcceptOptions, upTo int, ended chan<- 
 			t.Error(err)
 			return
 		}
-		defer c.CloseNow()
+		defer func() { _ = c.CloseNow() }()
 		for n := 0; ; n++ {
 			_, data, err := c.Read(t.Context())
 			if err != nil {
@@ -78,7 +78,7 @@ func TestWebSocket(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer c.CloseNow()
+				defer func() { _ = c.CloseNow() }()
 				if compressed := res.Header.Get("Sec-WebSocket-Extensions") != ""; compressed != (client != "plain" && server != "plain") {
 					t.Errorf("the extensions are %q", res.Header.Get("Sec-WebSocket-Extensions"))
 				}
@@ -124,7 +124,7 @@ func TestWebSocketTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run("", func(t *testing.T) {
-			defer c.CloseNow()
+			defer func() { _ = c.CloseNow() }()
 			for range turns {
 				if err := c.Write(context.Background(), websocket.MessageText, []byte(create(""))); err != nil {
 					t.Fatal(err)
@@ -176,7 +176,7 @@ func TestWebSocketLeaves(t *testing.T) {
 			} else {
 				_ = c.CloseNow()
 			}
-			await(t, "the end of the upstream's connection", ended)
+			_ = await(t, "the end of the upstream's connection", ended)
 			checkStory(t, l, tp, `ws: call call_0 weather
 				ws: result call_0 cancelled "Tool call weather with id call_0 was cancelled before it was completed. It may have run in part."
 				ws: run cancelled`)

@@ -73,6 +73,7 @@ type wrapped struct {
 	own    *server.Server // nil where another process is the server
 	ended  chan error     // of own
 	stop   context.CancelFunc
+	log    zerolog.Logger
 
 	tap   *tap.Tap
 	from  uint64 // last event before the command
@@ -81,7 +82,7 @@ type wrapped struct {
 
 // open connects to the server that runs, or starts one.
 func open(ctx context.Context, c server.Config, log zerolog.Logger) (*wrapped, error) {
-	w := &wrapped{stop: func() {}}
+	w := &wrapped{stop: func() {}, log: log}
 	if b := running(ctx, c.Broker); b != nil {
 		w.broker = b
 		if client.Ready(ctx, c.HTTPListen) == nil {
@@ -129,7 +130,9 @@ func (w *wrapped) close() {
 		w.broker.Close()
 		return
 	}
-	<-w.ended
+	if err := <-w.ended; err != nil {
+		w.log.Warn().Err(err).Msg("server ended with an error")
+	}
 	w.own.Close()
 }
 
@@ -151,7 +154,7 @@ func (w *wrapped) run(ctx context.Context, o Options, settings tap.Options) (int
 	defer front.Close()
 	fmt.Fprintf(o.Err, "streamer: tool calls on %s\n", cmp.Or(w.page, "the page of the server"))
 	start := time.Now()
-	status, failed := w.command(ctx, o, "http://"+ln.Addr().String()+strings.TrimSuffix(tap.Prefix, "/"))
+	status, failed := w.command(o, "http://"+ln.Addr().String()+strings.TrimSuffix(tap.Prefix, "/"))
 	if failed != nil {
 		return 0, failed
 	}
@@ -168,7 +171,7 @@ func (w *wrapped) run(ctx context.Context, o Options, settings tap.Options) (int
 }
 
 // command runs the command on the terminal. Ctrl-C is for the command, which may go on.
-func (w *wrapped) command(ctx context.Context, o Options, base string) (int, error) {
+func (w *wrapped) command(o Options, base string) (int, error) {
 	args, env := redirected(o.Command, os.Environ(), base)
 	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // ctx ends with Ctrl-C, which the command gets itself
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, o.In, o.Out, o.Err
@@ -185,8 +188,7 @@ func (w *wrapped) command(ctx context.Context, o Options, base string) (int, err
 		case s := <-terminate:
 			_ = cmd.Process.Signal(s)
 		case err := <-done:
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 				return cmp.Or(max(exit.ExitCode(), 0), 1), nil
 			}
 			return 0, err

@@ -178,7 +178,7 @@ func (u *upstream) socket(w http.ResponseWriter, r *http.Request, key string) {
 	if err != nil {
 		return
 	}
-	defer c.CloseNow()
+	defer func() { _ = c.CloseNow() }()
 	for n := 0; ; n++ {
 		_, data, err := c.Read(r.Context())
 		if err != nil {
@@ -202,12 +202,12 @@ func (u *upstream) socket(w http.ResponseWriter, r *http.Request, key string) {
 
 // formatOf returns the name of the fixture of an endpoint.
 func formatOf(p string) string {
-	switch last := path.Base(p); {
-	case last == "completions":
+	switch path.Base(p) {
+	case "completions":
 		return "openai-chat"
-	case last == "responses":
+	case "responses":
 		return "openai-responses"
-	case last == "messages":
+	case "messages":
 		return "anthropic"
 	}
 	return "gemini"

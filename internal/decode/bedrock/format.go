@@ -42,9 +42,9 @@ func claims(f wire.Frame) wire.Claim {
 	if f.Done {
 		return wire.No
 	}
-	switch kind, payload := readEvent(f); {
-	case kind == "":
-	case kind == "metadata":
+	switch kind, payload := readEvent(f); kind {
+	case "":
+	case "metadata":
 		return wire.SurelyIf(payload.Member("usage").Member("inputTokens").Raw != "", wire.Perhaps)
 	default:
 		return wire.SurelyIf(payload.IsObject(), wire.Perhaps)
