@@ -270,7 +270,7 @@ func (x *exchange) publishAnswer(l *line) {
 
 // pace is the time between two inputs of an answer. What arrives meanwhile is one input:
 // the copy leaves the processor to the original.
-const pace = 20 * time.Millisecond
+const pace = 50 * time.Millisecond
 
 // pieces calls fn with the whole events of the answer as they arrive. It returns why the
 // answer ended: io.EOF, errLeft, errCut or errLost.
