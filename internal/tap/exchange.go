@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
@@ -214,7 +215,7 @@ func (x *exchange) publishNews(l *line, r *request) {
 	items, keys := x.tap.sessions.news(l, r)
 	for i := range items {
 		it := &items[i]
-		id := l.key() + ":" + keys[i]
+		id := hex.EncodeToString([]byte(traceOf(l.key(), "item", keys[i]))) // the same for a repetition, also after a restart
 		if it.role == result {
 			x.publish(l, inputs.Result, id, nil, it.input())
 			continue
