@@ -62,12 +62,13 @@ type expectedCall struct {
 }
 
 // expectedResult is the text of a result: its length in characters and the
-// beginning of its SHA-256.
+// beginning of its SHA-256, "" where it is not listed.
 type expectedResult struct {
-	Error  bool    `json:"error"`
-	Text   *string `json:"text"` // instead of its length and sum
-	Chars  int     `json:"chars"`
-	SHA256 string  `json:"sha256_8"`
+	Error   bool    `json:"error"`
+	Aborted bool    `json:"aborted"`
+	Text    *string `json:"text"` // instead of its length and sum
+	Chars   int     `json:"chars"`
+	SHA256  string  `json:"sha256_8"`
 }
 
 // complete converts the texts of the streams of agents.
