@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"os"
 
 	"streamer/internal/bench"
 	"streamer/internal/cli"
@@ -16,6 +15,7 @@ type benchCommand struct {
 	Path benchPathCommand `cmd:"" default:"withargs" help:"Measure throughput, latency, memory and recovery; the default."`
 	Tap  benchTapCommand  `cmd:"" help:"Measure the tap: latency per chunk, requests and memory, beside a bare proxy."`
 	SSE  benchSSECommand  `cmd:"" name:"sse" help:"Measure event streams: memory, latency and loss."`
+	Bare benchBareCommand `cmd:"" hidden:"" help:"Serve the bare proxy of bench tap."`
 }
 
 type benchSSECommand struct {
@@ -24,11 +24,7 @@ type benchSSECommand struct {
 }
 
 func (c *benchSSECommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
-	return measured(std, i, c.Check(), c.JSON, func(program string) (result, error) {
-		c.Program = program
-		r, err := bench.RunSSE(ctx, c.SSEOptions)
-		return &r, err
-	})
+	return measured(std, i, c, c.JSON, func() (result, error) { return c.Measure(ctx) })
 }
 
 type benchTapCommand struct {
@@ -37,11 +33,15 @@ type benchTapCommand struct {
 }
 
 func (c *benchTapCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
-	return measured(std, i, c.Check(), c.JSON, func(program string) (result, error) {
-		c.Program = program
-		r, err := bench.RunTap(ctx, c.TapOptions)
-		return &r, err
-	})
+	return measured(std, i, c, c.JSON, func() (result, error) { return c.Measure(ctx) })
+}
+
+type benchBareCommand struct {
+	Upstream string `arg:"" help:"URL of the upstream"`
+}
+
+func (c *benchBareCommand) Run(ctx context.Context, std stdio) error {
+	return bench.ServeBare(ctx, c.Upstream, std.out)
 }
 
 type benchPathCommand struct {
@@ -53,7 +53,7 @@ type benchPathCommand struct {
 func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
 	o := c.Options
 	o.Broker = c.RemoteFlags.Options()
-	return measured(std, i, o.Check(), c.JSON, func(string) (result, error) {
+	return measured(std, i, &o, c.JSON, func() (result, error) {
 		log, err := server.Logger(std.err, "warn", "text")
 		if err != nil {
 			return nil, err
@@ -65,16 +65,12 @@ func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation
 
 type result interface{ Print(w io.Writer) error }
 
-// measured prints what a measurement by this program returns.
-func measured(std stdio, i *cli.Invocation, invalid error, asJSON bool, measure func(program string) (result, error)) error {
-	if invalid != nil {
-		return i.Misused("%v", invalid)
+// measured checks the options and prints what the measurement returns.
+func measured(std stdio, i *cli.Invocation, options interface{ Check() error }, asJSON bool, measure func() (result, error)) error {
+	if err := options.Check(); err != nil {
+		return i.Misused("%v", err)
 	}
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	r, err := measure(program)
+	r, err := measure()
 	switch {
 	case err != nil:
 		return err

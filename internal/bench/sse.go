@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"sync"
 	"text/tabwriter"
@@ -13,11 +14,6 @@ import (
 
 // SSEOptions configures a measurement of event streams.
 type SSEOptions struct {
-	// Program is the streamer program that serves the streams, in a process of its
-	// own on loopback with a temporary data directory. The load client is this
-	// process.
-	Program string `kong:"-"`
-
 	Streams  int           `placeholder:"NUMBER" default:"1000" help:"number of streams"`
 	Sessions int           `placeholder:"NUMBER" default:"1" help:"number of sessions that the streams follow, at most --streams"`
 	Rate     int           `placeholder:"NUMBER" default:"50" help:"events per second of all sessions"`
@@ -43,14 +39,18 @@ type SSEResult struct {
 	ServerCPU float64   `json:"server_cpu_us_per_delivered"`
 }
 
-// RunSSE measures event streams. It returns an error if a client does not receive
-// every text of its session exactly once.
-func RunSSE(ctx context.Context, o SSEOptions) (r SSEResult, err error) {
+// Measure measures event streams: this program serves them in a process of its own, on
+// loopback with a temporary data directory. It returns an error if a client does not
+// receive every text of its session exactly once.
+func (o *SSEOptions) Measure(ctx context.Context) (*SSEResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	r.Streams = o.Streams
-	err = OnServer(ctx, o.Program, o.Streams, func(s *Server) error { return s.fanOut(ctx, &o, &r) })
-	return r, err
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	r := &SSEResult{Streams: o.Streams}
+	return r, OnServer(ctx, program, o.Streams, func(s *Server) error { return s.fanOut(ctx, o, r) })
 }
 
 const (

@@ -102,12 +102,17 @@ func (g *Gateway) Clients() int { return g.streams.count() }
 
 // ServeHTTP answers a request and logs it.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if g.isTap(r) {
-		g.serveTap(w, r)
-		return
-	}
 	start := time.Now()
 	rec := &recorder{ResponseWriter: w}
+	defer func() { // also for a stream that is cut off
+		g.counts.countStatus(rec.status)
+		g.log.Debug().Str("method", r.Method).Str("path", shortened(r.URL.Path)).Int("status", rec.status).
+			Int64("bytes", rec.bytes).Dur("took", time.Since(start)).Msg("request")
+	}()
+	if g.isTap(r) {
+		g.serveTap(rec, r)
+		return
+	}
 	rc := http.NewResponseController(w)
 	// A connection keeps its deadlines from one request to the next, so each
 	// request sets its own. Writers without deadlines, such as recorders, are
@@ -123,10 +128,5 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	defer func() { // also for a stream that is cut off
-		g.counts.countStatus(rec.status)
-		g.log.Debug().Str("method", r.Method).Str("path", shortened(r.URL.Path)).Int("status", rec.status).
-			Int64("bytes", rec.bytes).Dur("took", time.Since(start)).Msg("request")
-	}()
 	g.routes.ServeHTTP(rec, r)
 }

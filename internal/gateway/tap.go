@@ -3,7 +3,6 @@ package gateway
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"streamer/internal/auth"
 	"streamer/internal/gateway/respond"
@@ -13,17 +12,11 @@ import (
 // serveTap passes a request on to the tap. The header Authorization is for the upstream,
 // so the token of the client is in one of its own.
 func (g *Gateway) serveTap(w http.ResponseWriter, r *http.Request) {
-	start, rec := time.Now(), &recorder{ResponseWriter: w}
-	defer func() {
-		g.counts.countStatus(rec.status)
-		g.log.Debug().Str("method", r.Method).Str("path", shortened(r.URL.Path)).Int("status", rec.status).
-			Int64("bytes", rec.bytes).Dur("took", time.Since(start)).Msg("request")
-	}()
 	if err := g.admitTap(r); err != nil {
-		g.fail(rec, r, err)
+		g.fail(w, r, err)
 		return
 	}
-	g.opts.Tap.ServeHTTP(rec, r)
+	g.opts.Tap.ServeHTTP(w, r)
 }
 
 func (g *Gateway) admitTap(r *http.Request) error {

@@ -8,8 +8,8 @@ import (
 
 // The directions of a connection.
 const (
-	up   = 0
-	down = 1
+	fromClient = 0
+	fromServer = 1
 )
 
 // duplex is the copy of both directions of a connection on its way from the proxy, which
@@ -48,8 +48,8 @@ func (d *duplex) write(direction int, p []byte) {
 	switch {
 	case d.ends[direction] != nil || d.dropped[direction] || len(p) == 0:
 	case d.bytes+len(p) > maxRequest || d.memory.Load()+int64(len(p)) > maxMemory:
-		d.end(up, errLost)
-		d.end(down, errLost)
+		d.end(fromClient, errLost)
+		d.end(fromServer, errLost)
 	default:
 		d.segments = append(d.segments, segment{direction: direction, data: slices.Clone(p)})
 		d.add(len(p))

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	mrand "math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,11 +27,9 @@ type exchange struct {
 	up       *route
 	path     string // escaped, at the upstream
 	endpoint *endpoint
-	method   string
 	header   http.Header // of the request
 	scope    string
 	repairs  string                    // what was repaired, for the answer's header
-	refusal  string                    // why the request is not passed on
 	resign   func(*http.Request) error // signs the outgoing request, or nil
 
 	in, out  *queue
@@ -48,7 +47,7 @@ type exchange struct {
 
 // begin begins the exchange of a request. One that asks for no message is not read.
 func (t *Tap) begin(up *route, r *http.Request, path string) *exchange {
-	x := &exchange{tap: t, up: up, path: path, method: r.Method, endpoint: endpointOf(path)}
+	x := &exchange{tap: t, up: up, path: path, endpoint: endpointOf(path)}
 	x.in, x.out = newQueue(maxRequest, &t.memory), newQueue(maxWaiting, &t.memory)
 	x.answered = make(chan struct{})
 	upgrade := r.Header.Get("Upgrade") != ""
@@ -264,7 +263,7 @@ func (x *exchange) publishAnswer(l *line) {
 		begun = x.publish(l, inputs.Delta, x.next(), header, held)
 	}
 	if begun {
-		x.tap.sessions.record(l, x.scope, &a)
+		x.tap.sessions.record(l, x.scope, &a, errors.Is(err, io.EOF))
 		x.finish(l, err, stored)
 	}
 }
@@ -306,7 +305,7 @@ func (x *exchange) pieces(fn func(piece []byte) bool) error {
 			return x.endOf(err)
 		}
 		if x.out.empty() {
-			time.Sleep(pace)
+			time.Sleep(pace/2 + mrand.N(pace))
 		}
 	}
 }

@@ -173,13 +173,15 @@ func added(text string) bool {
 }
 
 // tail returns the items behind the last answer of the model, which are new, and their
-// keys. answered reports whether there is an answer.
-func tail(list []item) (news []item, keys []string, answered bool) {
+// keys. after identifies what came before the list. answered reports whether there is an
+// answer.
+func tail(list []item, after string) (news []item, keys []string, answered bool) {
 	from := len(list)
 	for from > 0 && list[from-1].role != model {
 		from--
 	}
 	h := sha256.New()
+	h.Write([]byte(after))
 	for i := max(0, from-2); i < len(list); i++ {
 		h.Write([]byte(list[i].key()))
 		h.Write([]byte{0, byte(list[i].role)})

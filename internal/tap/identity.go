@@ -121,13 +121,15 @@ type identity struct {
 	session   string // "" if it names none
 	agent     bool   // an agent is known by it, which also sends requests besides the conversation
 	namespace string
-	previous  string // the answer that the request follows, "" if the request has the history
+	previous  string // the answer that the request follows, "" if it names none
+	kept      bool   // the provider keeps the history, and the request has only what is new
 	apart     bool   // it is no message of the conversation
 }
 
 // identify returns what a request states. path is that of Options.SessionPath, "" for none.
 func identify(h http.Header, body gjson.Result, path string) (id identity) {
 	id.previous = body.Get("previous_response_id").Str
+	id.kept = id.previous != "" || body.Get("conversation").Exists()
 	id.session = h.Get(HeaderSession)
 	if id.session == "" && path != "" {
 		id.session = body.Get(path).String()

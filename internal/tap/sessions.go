@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -87,6 +88,7 @@ type line struct {
 	// What follows is guarded by sessions.mu.
 	holder   *exchange        // that has the line, or had it last
 	answered bool             // an answer of a model was seen
+	last     string           // id of the last answer that arrived whole
 	loaded   bool             // calls has those that the session had before
 	keys     recent[struct{}] // of the items that were published
 	calls    recent[struct{}] // ids
@@ -102,7 +104,7 @@ type request struct {
 
 // begins reports whether a request begins a conversation that it does not name.
 func (r *request) begins() bool {
-	_, _, answered := tail(r.items)
+	_, _, answered := tail(r.items, "")
 	return r.session == "" && r.previous == "" && !answered
 }
 
@@ -238,10 +240,13 @@ func traceOf(scope, kind, value string) string {
 const minPrompt = 12
 
 // record records an answer.
-func (s *sessions) record(l *line, scope string, a *answer) {
+func (s *sessions) record(l *line, scope string, a *answer, whole bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.answered = true
+	if whole {
+		l.last = a.id
+	}
 	if a.id != "" {
 		s.traces.set(traceOf(scope, "id", a.id), l.place)
 	}
@@ -273,10 +278,14 @@ func (s *sessions) recordCall(l *line, scope string, c *answerCall) {
 // news returns the items of a request that are to be published, with their keys. A result
 // of a call that the session does not have is left out: the tap was not there.
 func (s *sessions) news(l *line, r *request) (news []item, keys []string) {
-	items, all, answered := tail(r.items)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	summary := r.agent && !answered && l.answered && r.previous == "" // of a conversation that became too long
+	after := ""
+	if r.kept { // the same text may follow each answer
+		after = cmp.Or(r.previous, l.last)
+	}
+	items, all, answered := tail(r.items, after)
+	summary := r.agent && !answered && l.answered && !r.kept // of a conversation that became too long
 	for i, it := range items {
 		switch {
 		case l.keys.has(all[i]), it.role == human && (summary || l.namespace != ""): // the task of an agent

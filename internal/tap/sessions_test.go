@@ -148,3 +148,28 @@ func TestOtherMethods(t *testing.T) {
 		t.Error(l.inputs, tp.Warnings())
 	}
 }
+
+// TestKeptHistories: where the provider keeps the history, the same text may follow each
+// answer, and is a message each time. A repetition of the request is none.
+func TestKeptHistories(t *testing.T) {
+	answer := func(id string) string {
+		return `{"id":"` + id + `","object":"response","created_at":1,"status":"completed","model":"m","output":[{"id":"msg_` + id + `","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"go on?","annotations":[]}]}]}`
+	}
+	for name, requests := range map[string][]string{
+		"previous_response_id": {`"input":"begin"`, `"input":"yes","previous_response_id":"resp_1"`, `"input":"yes","previous_response_id":"resp_2"`, `"input":"yes","previous_response_id":"resp_2"`},
+		"conversation":         {`"input":"begin","conversation":"c"`, `"input":"yes","conversation":"c"`, `"input":"yes","conversation":{"id":"c"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, l, tp := open(t, sse(answer("resp_1"), answer("resp_2"), answer("resp_3"), answer("resp_4")), nil)
+			for _, r := range requests {
+				if r != "" {
+					post(t, url+"/openai/v1/responses", `{"model":"m",`+r+`}`)
+				}
+			}
+			closeTap(t, tp)
+			if got := strings.Count(l.story(), ": human yes"); got != 2 {
+				t.Errorf("%d times yes, want 2; the log has\n%s", got, l.story())
+			}
+		})
+	}
+}

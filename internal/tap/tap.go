@@ -165,12 +165,10 @@ func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = rc.SetReadDeadline(time.Time{})
 	_ = rc.SetWriteDeadline(time.Time{})
 	x := t.begin(up, r, up.path(rest))
-	if x.refusal == "" {
-		x.refusal = x.prepare(r)
-	}
+	refusal := x.prepare(r)
 	aw.repairs = x.repairs
-	if x.refusal != "" {
-		refuse(aw, http.StatusBadRequest, x.refusal)
+	if refusal != "" {
+		refuse(aw, http.StatusBadRequest, refusal)
 		x.end(errCut)
 		return
 	}

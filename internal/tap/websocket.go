@@ -34,14 +34,14 @@ func (x *exchange) upgrade(res *http.Response) {
 	extensions := agreed(res.Header.Get("Sec-WebSocket-Extensions"))
 	res.Body = &copiedConn{ReadWriteCloser: conn, to: d}
 	x.tap.open.Go(func() {
-		defer d.drop(up)
-		_ = s.read(s.sent)(accept(side{d, up}, extensions))
-		s.leave(d.reason(up))
+		defer d.drop(fromClient)
+		_ = s.read(s.sent)(accept(side{d, fromClient}, extensions))
+		s.leave(d.reason(fromClient))
 	})
 	x.tap.open.Go(func() {
-		defer d.drop(down)
-		err := s.read(s.received)(dial(side{d, down}, extensions))
-		why := d.reason(down)
+		defer d.drop(fromServer)
+		err := s.read(s.received)(dial(side{d, fromServer}, extensions))
+		why := d.reason(fromServer)
 		if websocket.CloseStatus(err) >= 0 { // it ended with a frame
 			why = errCut
 		}
@@ -61,27 +61,27 @@ type copiedConn struct {
 
 func (c *copiedConn) Read(p []byte) (int, error) {
 	n, err := c.ReadWriteCloser.Read(p)
-	c.to.write(down, p[:n])
+	c.to.write(fromServer, p[:n])
 	if err != nil {
-		c.to.close(down, errCut)
+		c.to.close(fromServer, errCut)
 	}
 	return n, err
 }
 
 func (c *copiedConn) Write(p []byte) (int, error) {
-	c.to.write(up, p)
+	c.to.write(fromClient, p)
 	return c.ReadWriteCloser.Write(p)
 }
 
 func (c *copiedConn) Close() error {
-	c.to.close(up, io.EOF)
-	c.to.close(down, errLeft)
+	c.to.close(fromClient, io.EOF)
+	c.to.close(fromServer, errLeft)
 	return c.ReadWriteCloser.Close()
 }
 
 // CloseWrite passes on the end of one direction.
 func (c *copiedConn) CloseWrite() error {
-	c.to.close(up, io.EOF)
+	c.to.close(fromClient, io.EOF)
 	if half, ok := c.ReadWriteCloser.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
