@@ -1,0 +1,87 @@
+// A session: one chat thread.
+
+import { Calls } from "./calls.js";
+import { Cancelled } from "./errors.js";
+import { Events } from "./events.js";
+import { follow, headersOf } from "./follow.js";
+import { run } from "./run.js";
+
+export class Session {
+  /** @param {import("./http.js").Http} http */
+  constructor(http, name) {
+    this.http = http;
+    this.name = name;
+    this.path = `/v1/sessions/${encodeURIComponent(name)}`;
+    this.calls = new Calls(http, this.path);
+  }
+
+  /** Stores an input of a kind. */
+  post(kind, body, options) {
+    return this.http.post(`${this.path}/${kind}`, body, options);
+  }
+
+  /** Publishes the stream of a model, which it consumes. */
+  follow(stream, options) {
+    return follow(this, stream, options);
+  }
+
+  /** Executes a call, at most once over all processes. */
+  run(call, tool, options) {
+    return run(this, call, tool, options);
+  }
+
+  /** Returns the events after a cursor, or all, and then each new one. */
+  events(options) {
+    return new Events(this.http, this.path, options);
+  }
+
+  /** Closes the calls that the fields name, or all. */
+  interrupt(fields = {}) {
+    return this.post("interrupt", fields);
+  }
+
+  /** Posts the result of a call. */
+  result(call, content = null, { status } = {}) {
+    return this.post("results", { call: nameOf(call), content, status });
+  }
+
+  /** Posts that the tool of a call is alive. */
+  progress(call, message, percent) {
+    return this.post("progress", { call: nameOf(call), message: message === undefined ? undefined : String(message), percent });
+  }
+
+  /** Ends the run, or the messages of the agent of a namespace. */
+  end(reason = "completed", { namespace } = {}) {
+    return this.post("end", { reason }, { headers: headersOf({ namespace }) });
+  }
+
+  /** Answers a call that waits for a person. */
+  answer(call, { decision, args, value, by }) {
+    const target = call.call ?? (typeof call === "string" ? call : undefined);
+    return this.post("answer", { call: target, interrupt_id: target ? undefined : call.interrupt_id, decision, args, value, by });
+  }
+
+  /** Resolves with the answer of a call. */
+  waitForAnswer(call, { signal } = {}) {
+    const record = () => this.calls.get(nameOf(call));
+    return this.calls.use(async () => {
+      const { answer, result } = await this.calls.until(() => (record().answer || record().result) && record(), signal);
+      if (!answer) throw new Cancelled(result);
+      return { decision: answer.decision, args: answer.tool_args, value: answer.value, by: answer.by };
+    });
+  }
+
+  /** Returns a history in which each call has a result, or the same history where that is not possible. */
+  async repair(messages, { shape, provider, options, signal, onUnrepaired = (reason) => this.http.warnOnce(`a history is not repaired: ${reason}`) } = {}) {
+    try {
+      const request = { messages, format: shape, session: this.name, options: { provider, ...options } };
+      return (await this.http.post("/v1/repair", request, { signal, retryFor: 0 })).messages;
+    } catch (error) {
+      onUnrepaired(error.message);
+      return messages;
+    }
+  }
+}
+
+/** Returns the name of a call, which may be given by any of its events. */
+const nameOf = (call) => (typeof call === "string" ? call : call.call);
