@@ -20,7 +20,7 @@ export class Gone extends StreamerError {
 }
 
 /** The call was closed before its tool had ended. */
-export class Cancelled extends StreamerError {
+export class Cancelled extends Error {
   name = "Cancelled";
 
   /** @param {{call: string, status: string, reason?: {code: string, text: string}}} result that closed the call */
@@ -30,8 +30,8 @@ export class Cancelled extends StreamerError {
   }
 }
 
-/** The tool failed in another process. */
-export class ToolFailed extends StreamerError {
+/** The tool failed in another process, or its args are not valid. */
+export class ToolFailed extends Error {
   name = "ToolFailed";
 }
 
