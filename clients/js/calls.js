@@ -6,7 +6,7 @@ import { Events, inputOf } from "./events.js";
 export const CLAIM = "running";
 
 const TYPES = [
-  "tool_call_start", "tool_call_args_complete", "tool_call_progress", "tool_call_result", "unmatched",
+  "tool_call_start", "tool_call_args_complete", "tool_call_progress", "tool_call_answered", "tool_call_result", "unmatched",
 ];
 
 /** Calls has a record of each call, in which the first claim and the only result count. */

@@ -4,6 +4,7 @@
 package js
 
 import (
+	"context"
 	"flag"
 	"os"
 	"os/exec"
@@ -52,7 +53,9 @@ func run(t *testing.T, pattern string) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".test.mjs"), func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.CommandContext(t.Context(), "node", "--test", file)
+			ctx, cancel := context.WithTimeout(t.Context(), testkit.Within)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, "node", "--test", file)
 			cmd.Env = append(os.Environ(), "STREAMER_PROGRAM="+program)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("node --test %s: %v\n%s", file, err, out)

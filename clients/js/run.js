@@ -157,7 +157,8 @@ class Execution {
     const cancelled = new Cancelled(result);
     this.abort.abort(cancelled);
     const over = new AbortController();
-    const end = await Promise.race([ended.finally(() => over.abort()), pause(this.grace, over.signal)]);
+    const end = await Promise.race([ended, pause(this.grace, over.signal)]);
+    over.abort();
     const body = end && "value" in end ? bodyOf(this.call, end) : { call: this.call };
     body.tool_state = end ? ("value" in end ? "finished_anyway" : "stopped") : "unknown";
     await this.session.post("results", body, { key: `state:${this.call}` })

@@ -110,7 +110,8 @@ for (const [name, end, options, state] of [
     await begins;
     await session.interrupt({ call: event.call, reason: "user pressed stop" });
     await assert.rejects(running, (error) => error instanceof Cancelled && error.status === "cancelled" && error.reason.detail === "user pressed stop");
-    // STATE
+    const late = (await eventsUntil(session, typed("tool_call_late_result"))).at(-1);
+    assert.deepEqual([late.call, late.tool_state, late.tool_result], [event.call, state, end && state === "finished_anyway" ? "done" : undefined]);
   });
 }
 
