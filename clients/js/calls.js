@@ -2,8 +2,9 @@
 
 import { Events, inputOf } from "./events.js";
 
-/** The message of the progress with which a process claims a call. */
+/** The messages of the progress with which a process claims a call, and ends its claim. */
 export const CLAIM = "running";
+export const RELEASE = "suspended, to be run again";
 
 const TYPES = [
   "tool_call_start", "tool_call_args_complete", "tool_call_progress", "tool_call_answered", "tool_call_result", "unmatched",
@@ -108,6 +109,7 @@ export class Calls {
         break;
       case "tool_call_progress":
         if (event.message === CLAIM && !event.status) record.claim ??= input;
+        if (event.message === RELEASE) record.claim = undefined;
         break;
       case "tool_call_answered":
         record.answer = event;

@@ -35,6 +35,11 @@ export class ToolFailed extends Error {
   name = "ToolFailed";
 }
 
+/** A tool ends without a result, and will be run again. The claim of its call ends. */
+export class Suspended extends Error {
+  name = "Suspended";
+}
+
 /** Returns the error of an answer whose status is not 2xx. */
 export async function refusal(response) {
   const body = await response.text().catch(() => "");

@@ -11,8 +11,8 @@ const MANY = 10_000; // chunks, likewise
  * @param {import("./session.js").Session} session
  * @returns {Promise<import("./streamer.js").Followed>}
  */
-export async function follow(session, source, { format, namespace, parentCall, accepted = false, signal } = {}) {
-  const publishing = new Publishing(session, headersOf({ format, namespace, parentCall }));
+export async function follow(session, source, { format, namespace, parentCall, accepted = false, signal, onStart } = {}) {
+  const publishing = new Publishing(session, headersOf({ format, namespace, parentCall }), onStart);
   const failed = source.ok === false ? new Error(`the model answered ${source.status}`) : undefined;
   let error = failed;
   try {
@@ -83,8 +83,8 @@ class Publishing {
   #id = nonce();
   #count = 0;
 
-  constructor(session, headers) {
-    Object.assign(this, { session, headers });
+  constructor(session, headers, onStart) {
+    Object.assign(this, { session, headers, onStart });
   }
 
   /** Adds bytes. It returns when not too many wait. */
@@ -117,8 +117,10 @@ class Publishing {
 
   async #post(piece) {
     const { seq } = await this.session.post("deltas", piece, { key: `${this.#id}-${++this.#count}`, headers: this.headers });
-    this.first ??= seq;
     this.last = seq;
+    if (this.first !== undefined) return;
+    this.first = seq;
+    this.onStart?.(seq);
   }
 
   /** Removes the next piece from the bytes that wait. */

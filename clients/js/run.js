@@ -4,8 +4,8 @@
 // message ids came first, so each claim has an id of its own. The order of the event log
 // decides: the process whose claim is the first one of the call executes it.
 
-import { CLAIM } from "./calls.js";
-import { Cancelled, StreamerError, ToolFailed } from "./errors.js";
+import { CLAIM, RELEASE } from "./calls.js";
+import { Cancelled, StreamerError, Suspended, ToolFailed } from "./errors.js";
 import { nonce, pause } from "./http.js";
 
 /**
@@ -91,17 +91,22 @@ async function resultOf({ calls, http, path }, call, signal) {
 class Execution {
   constructor(session, call, grace) {
     Object.assign(this, { session, call, grace });
-    this.abort = new AbortController();
+    this.abort = new AbortController(); // stops the tool
+    this.over = new AbortController(); // stops all that waits
   }
 
   /** Runs the tool until it ends, or until the call is closed and the grace time is over. */
   async run(tool, args, signal) {
     const { calls } = this.session;
-    const closed = calls.until(() => calls.get(this.call).result);
+    const closed = calls.until(() => calls.get(this.call).result, this.over.signal);
     const ended = this.#start(tool, args, signal);
-    // If the events cannot be read any more, the tool goes on.
-    const first = await Promise.race([ended, closed.catch(() => ended)]);
-    return "status" in first ? this.#closed(first, ended) : this.#ended(first, closed);
+    try {
+      // If the events cannot be read any more, the tool goes on.
+      const first = await Promise.race([ended, closed.catch(() => ended)]);
+      return await ("status" in first ? this.#closed(first, ended) : this.#ended(first, closed));
+    } finally {
+      this.over.abort();
+    }
   }
 
   /** Resolves with {value} or {error} when the tool has ended. */
@@ -133,6 +138,10 @@ class Execution {
   /** Posts the result of the tool, and returns it if it is the one that closed the call. */
   async #ended(end, closed) {
     await this.sending;
+    if (end.error instanceof Suspended) {
+      await this.session.progress(this.call, RELEASE);
+      throw end.error;
+    }
     const seq = await this.#store(bodyOf(this.call, end));
     const result = await closed.catch((error) => this.session.http.warn(`the result of the call ${this.call} is stored, and may be late: ${error.message}`));
     // A result before complete args waits for them, so its event may be of a later input.
@@ -156,9 +165,7 @@ class Execution {
   async #closed(result, ended) {
     const cancelled = new Cancelled(result);
     this.abort.abort(cancelled);
-    const over = new AbortController();
-    const end = await Promise.race([ended, pause(this.grace, over.signal)]);
-    over.abort();
+    const end = await Promise.race([ended, pause(this.grace, this.over.signal)]);
     const body = end && "value" in end ? bodyOf(this.call, end) : { call: this.call };
     body.tool_state = end ? ("value" in end ? "finished_anyway" : "stopped") : "unknown";
     await this.session.post("results", body, { key: `state:${this.call}` })

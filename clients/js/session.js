@@ -72,9 +72,9 @@ export class Session {
   }
 
   /** Returns a history in which each call has a result, or the same history where that is not possible. */
-  async repair(messages, { shape, provider, options, signal, onUnrepaired = (reason) => this.http.warnOnce(`a history is not repaired: ${reason}`) } = {}) {
+  async repair(messages, { shape, provider, session = this.name, options, signal, onUnrepaired = (reason) => this.http.warnOnce(`a history is not repaired: ${reason}`) } = {}) {
     try {
-      const request = { messages, format: shape, session: this.name, options: { provider, ...options } };
+      const request = { messages, format: shape, session: session ?? undefined, options: { provider, ...options } };
       return (await this.http.post("/v1/repair", request, { signal, retryFor: 0 })).messages;
     } catch (error) {
       onUnrepaired(error.message);

@@ -71,6 +71,8 @@ export interface FollowOptions {
   accepted?: boolean;
   /** Ends the reading, and the run as cancelled. */
   signal?: AbortSignal;
+  /** Called with the sequence of the first input when it is stored. */
+  onStart?: (seq: number) => void;
 }
 
 export interface Followed {
@@ -190,6 +192,8 @@ export interface RepairOptions {
   shape?: string;
   /** The provider that gets them. */
   provider?: string;
+  /** The session whose log has the results that are missing; this one. null means none. */
+  session?: string | null;
   /** Further options of the repair. */
   options?: Record<string, unknown>;
   signal?: AbortSignal;
@@ -221,6 +225,12 @@ export class Cancelled extends Error {
   status: string;
   reason?: Reason;
 }
+
+/**
+ * A tool throws it to end without a result, because it will be run again, for example after
+ * an answer of a person. The claim of the call ends.
+ */
+export class Suspended extends Error {}
 
 /** The tool failed in another process, or its args are not valid. */
 export class ToolFailed extends Error {}

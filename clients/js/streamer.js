@@ -3,7 +3,7 @@
 import { Http } from "./http.js";
 import { Session } from "./session.js";
 
-export { Cancelled, Gone, StreamerError, ToolFailed } from "./errors.js";
+export { Cancelled, Gone, StreamerError, Suspended, ToolFailed } from "./errors.js";
 
 /**
  * Returns a server.

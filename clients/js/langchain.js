@@ -1,0 +1,77 @@
+// The adapter of LangChain and LangGraph: a middleware that runs tools so that they can be
+// stopped, and repairs the history before each request to the model.
+
+import { ToolMessage, mapChatMessagesToStoredMessages, mapStoredMessagesToChatMessages } from "@langchain/core/messages";
+import { createMiddleware } from "langchain";
+
+import { Cancelled, Suspended, ToolFailed } from "./errors.js";
+
+/**
+ * Returns a middleware for createAgent.
+ * @param {import("./session.js").Session} session
+ * @param {import("./langchain.js").MiddlewareOptions} [options]
+ */
+export function streamerMiddleware(session, { repair = {}, run } = {}) {
+  return createMiddleware({
+    name: "Streamer",
+    wrapToolCall: (request, handler) => runTool(session, request, handler, run),
+    ...(repair && {
+      wrapModelCall: async (request, handler) => handler({ ...request, messages: await repaired(session, request.messages, repair) }),
+    }),
+  });
+}
+
+/** Yields the chunks of a stream in the mode "messages", without the results, which the middleware posts. */
+export async function* withoutResults(stream) {
+  for await (const chunk of stream) if (chunk[0].getType?.() !== "tool") yield chunk;
+}
+
+async function runTool(session, request, handler, options) {
+  const { toolCall: { id, name, args }, runtime } = request;
+  let output;
+  const execute = async (_, { signal }) => {
+    output = await handler({ ...request, tool: withSignal(request.tool, signal) }).catch(suspend);
+    const { content = null, status } = messageOf(output, id);
+    if (status === "error") throw new ToolFailed(typeof content === "string" ? content : JSON.stringify(content));
+    return content;
+  };
+  const answer = (content, status) => new ToolMessage({ content, status, name, tool_call_id: id });
+  try {
+    const content = await session.run({ id, tool_args: args }, execute, { signal: runtime?.signal, ...options });
+    return output ?? answer(content, "success");
+  } catch (error) {
+    if (error instanceof Suspended) throw error.cause;
+    if (error instanceof Cancelled) return answer(error.message, "error");
+    if (error instanceof ToolFailed) return output ?? answer(error.message, "error");
+    throw error;
+  }
+}
+
+/** Throws the error of a tool. An interrupt of the graph runs the tool again after its answer. */
+function suspend(error) {
+  if (/^(Graph|Node)Interrupt$/.test(error?.name)) throw new Suspended("the graph is interrupted", { cause: error });
+  throw error;
+}
+
+/** Returns a tool whose config has a signal, which is aborted when the call is closed. */
+function withSignal(tool, signal) {
+  if (!tool) return tool;
+  const invoke = (call, config) => tool.invoke(call, { ...config, signal: config?.signal ? AbortSignal.any([config.signal, signal]) : signal });
+  return Object.assign(Object.create(tool), { invoke });
+}
+
+/** Returns the ToolMessage of a call in the output of its tool, which may be a Command. */
+function messageOf(output, id) {
+  if (ToolMessage.isInstance(output)) return output;
+  const messages = output?.update?.messages ?? [];
+  return [messages].flat().find((message) => message.tool_call_id === id) ?? {};
+}
+
+/** Returns a history in which each call has a result. Messages that need no change stay the same objects. */
+async function repaired(session, messages, options) {
+  const stored = mapChatMessagesToStoredMessages(messages);
+  const result = await session.repair(stored, { shape: "langchain", session: null, ...options, options: { late: "note", ...options.options } });
+  if (result === stored) return messages;
+  const known = new Map(stored.map((message, i) => [JSON.stringify(message), messages[i]]));
+  return result.map((message) => known.get(JSON.stringify(message)) ?? mapStoredMessagesToChatMessages([message])[0]);
+}

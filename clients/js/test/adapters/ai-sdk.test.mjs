@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { before, test } from "node:test";
+
+import { generateText, simulateReadableStream, stepCountIs, streamText, tool, wrapLanguageModel } from "ai";
+import { MockLanguageModelV4 } from "ai/test";
+import { streamer } from "streamer-client";
+import { aiSdk } from "streamer-client/ai-sdk";
+import { z } from "zod";
+
+import { eventsUntil } from "../model.mjs";
+import { startServer } from "../server.mjs";
+
+let server;
+before(async (t) => (server = await startServer(t)));
+
+const usage = { inputTokens: { total: 3, noCache: 3 }, outputTokens: { total: 5, text: 5 } };
+const finish = (unified) => ({ type: "finish", finishReason: { unified, raw: unified }, usage });
+
+/** Returns the parts of an answer that calls tools: [id, name, args]. */
+const calling = (...calls) => [
+  { type: "stream-start", warnings: [] },
+  { type: "text-start", id: "0" }, { type: "text-delta", id: "0", delta: "Let me look." }, { type: "text-end", id: "0" },
+  ...calls.flatMap(([id, toolName, args]) => {
+    const input = JSON.stringify(args);
+    return [
+      { type: "tool-input-start", id, toolName },
+      ...input.match(/.{1,5}/g).map((delta) => ({ type: "tool-input-delta", id, delta })),
+      { type: "tool-input-end", id },
+      { type: "tool-call", toolCallId: id, toolName, input },
+    ];
+  }),
+  finish("tool-calls"),
+];
+
+const saying = (text) => [{ type: "text-start", id: "0" }, { type: "text-delta", id: "0", delta: text }, { type: "text-end", id: "0" }, finish("stop")];
+
+/** Returns a model that streams each answer once. */
+function modelOf(...answers) {
+  const doStream = answers.map((parts) => ({ stream: simulateReadableStream({ chunks: parts, initialDelayInMs: null, chunkDelayInMs: null }) }));
+  return new MockLanguageModelV4({ doStream: async () => doStream.shift() });
+}
+
+const searchTool = tool({ inputSchema: z.object({ q: z.string() }), execute: async ({ q }) => ({ found: q }) });
+
+test("a stop reaches the tool, and the model goes on", async () => {
+  const session = streamer(server.url).session("stop");
+  const streamed = aiSdk(session);
+  const stopped = [];
+  const crawlTool = tool({
+    inputSchema: z.object({ q: z.string() }),
+    execute: async (_, { abortSignal, progress }) => {
+      await progress("crawls");
+      await once(abortSignal, "abort");
+      stopped.push(abortSignal.reason.name);
+      throw abortSignal.reason;
+    },
+  });
+  const result = streamText({
+    model: wrapLanguageModel({ model: modelOf(calling(["call_1", "search", { q: "a" }], ["call_2", "crawl", { q: "b" }]), saying("done")), middleware: streamed.middleware }),
+    tools: streamed.tools({ search: searchTool, crawl: crawlTool }),
+    stopWhen: stepCountIs(3),
+    prompt: "Find it.",
+  });
+  const reading = result.consumeStream();
+  const crawling = (await eventsUntil(session, (e) => e.message === "crawls")).at(-1);
+  await session.interrupt({ call: crawling.call, reason: "user pressed stop" });
+  await reading;
+  await streamed.end();
+  assert.equal(await result.text, "done");
+  assert.deepEqual(stopped, ["Cancelled"]);
+  const [first] = await result.steps;
+  assert.deepEqual(first.content.filter((part) => part.type === "tool-result").map((part) => part.output), [{ found: "a" }]);
+  assert.match(first.content.find((part) => part.type === "tool-error").error.message, /^Tool call crawl with id call_2 was cancelled/);
+
+  const events = await eventsUntil(session, (e) => e.type === "run_finished");
+  const of = (type) => events.filter((e) => e.type === type);
+  assert.deepEqual(of("tool_call_result").map((e) => [e.tool_name, e.status]).sort(), [["crawl", "cancelled"], ["search", "completed"]]);
+  assert.deepEqual(of("tool_call_late_result").map((e) => [e.call, e.tool_state]), [[crawling.call, "stopped"]]);
+  assert.deepEqual(of("tool_call_args_complete").map((e) => [e.tool_args, e.by]), [[{ q: "a" }, "call"], [{ q: "b" }, "call"]]);
+  assert.equal(of("agent_response_chunk").map((e) => e.content).join("|"), "Let me look.|done");
+  assert.deepEqual(of("message_finished").map((e) => [e.finish_reason, e.usage.outputTokens.total]), [["tool-calls", 5], ["stop", 5]]);
+  assert.deepEqual([of("run_started").length, of("run_finished")[0].status, of("rejected")], [1, "completed", []]);
+});
+
+test("ids that repeat in later answers", async () => {
+  const session = streamer(server.url).session("ids");
+  for (const q of ["a", "b"]) {
+    const streamed = aiSdk(session);
+    const model = wrapLanguageModel({ model: modelOf(calling(["call_1", "search", { q }]), calling(["call_1", "search", { q: `${q}${q}` }]), saying("done")), middleware: streamed.middleware });
+    const result = streamText({ model, tools: streamed.tools({ search: searchTool }), stopWhen: stepCountIs(3), prompt: "Find it." });
+    await result.consumeStream();
+    await streamed.end();
+    assert.deepEqual((await result.steps).flatMap((step) => step.toolResults.map((r) => r.output.found)), [q, `${q}${q}`]);
+  }
+});
+
+test("a model that fails, and one that is stopped", async () => {
+  const fail = aiSdk(streamer(server.url).session("fails"));
+  const parts = [...calling(["call_1", "search", { q: "a" }]).slice(0, 6), { type: "error", error: new Error("overloaded") }];
+  await streamText({ model: wrapLanguageModel({ model: modelOf(parts), middleware: fail.middleware }), prompt: "x", onError() {} }).consumeStream();
+  const failed = await eventsUntil(streamer(server.url).session("fails"), (e) => e.type === "run_finished");
+  assert.deepEqual([failed.at(-1).status, failed.at(-1).reason.detail], ["error", "overloaded"]);
+
+  const session = streamer(server.url).session("aborted");
+  const streamed = aiSdk(session);
+  const abort = new AbortController();
+  const endless = new MockLanguageModelV4({
+    doStream: async ({ abortSignal }) => ({
+      stream: new ReadableStream({
+        start(c) {
+          for (const part of saying("a").slice(0, 2)) c.enqueue(part);
+          abortSignal.addEventListener("abort", () => c.error(abortSignal.reason));
+        },
+      }),
+    }),
+  });
+  const reading = streamText({ model: wrapLanguageModel({ model: endless, middleware: streamed.middleware }), prompt: "x", abortSignal: abort.signal }).consumeStream();
+  await eventsUntil(session, (e) => e.type === "agent_response_chunk");
+  abort.abort();
+  await reading;
+  assert.equal((await eventsUntil(session, (e) => e.type === "run_finished")).at(-1).status, "cancelled");
+});
+
+test("an answer that is not streamed", async () => {
+  const session = streamer(server.url).session("whole");
+  const streamed = aiSdk(session);
+  const answers = [
+    { content: [{ type: "reasoning", text: "Hm." }, { type: "tool-call", toolCallId: "call_1", toolName: "search", input: '{"q":"a"}' }], finishReason: { unified: "tool-calls" }, usage, warnings: [] },
+    { content: [{ type: "text", text: "done" }], finishReason: { unified: "stop" }, usage, warnings: [] },
+  ];
+  const model = wrapLanguageModel({ model: new MockLanguageModelV4({ doGenerate: async () => answers.shift() }), middleware: streamed.middleware });
+  const result = await generateText({ model, tools: streamed.tools({ search: searchTool }), stopWhen: stepCountIs(2), prompt: "x" });
+  await streamed.end();
+  assert.equal(result.text, "done");
+  const events = await eventsUntil(session, (e) => e.type === "run_finished");
+  assert.deepEqual(events.filter((e) => e.type === "tool_call_result").map((e) => e.tool_result), [{ found: "a" }]);
+  assert.deepEqual(events.filter((e) => e.type === "agent_response_chunk").map((e) => [e.kind, e.content]), [["reasoning", "Hm."], ["text", "done"]]);
+});
