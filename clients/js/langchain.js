@@ -29,8 +29,8 @@ export async function* withoutResults(stream) {
 async function runTool(session, request, handler, options) {
   const { toolCall: { id, name, args }, runtime } = request;
   let output;
-  const execute = async (_, { signal }) => {
-    output = await handler({ ...request, tool: withSignal(request.tool, signal) }).catch(suspend);
+  const execute = async (_, context) => {
+    output = await handler({ ...request, tool: withContext(request.tool, context) }).catch(suspend);
     const { content = null, status } = messageOf(output, id);
     if (status === "error") throw new ToolFailed(typeof content === "string" ? content : JSON.stringify(content));
     return content;
@@ -53,10 +53,18 @@ function suspend(error) {
   throw error;
 }
 
-/** Returns a tool whose config has a signal, which is aborted when the call is closed. */
-function withSignal(tool, signal) {
+/**
+ * Returns a tool whose config has a signal, which is aborted when the call is closed, and in
+ * configurable.streamer the name of the call and its progress.
+ */
+function withContext(tool, { signal, call, progress }) {
   if (!tool) return tool;
-  const invoke = (call, config) => tool.invoke(call, { ...config, signal: config?.signal ? AbortSignal.any([config.signal, signal]) : signal });
+  const invoke = (request, config) =>
+    tool.invoke(request, {
+      ...config,
+      signal: config.signal ? AbortSignal.any([config.signal, signal]) : signal,
+      configurable: { ...config.configurable, streamer: { call, progress } },
+    });
   return Object.assign(Object.create(tool), { invoke });
 }
 
