@@ -37,3 +37,6 @@ export async function called(session, ...calls) {
   const events = await eventsUntil(session, (_, seen) => seen.filter((e) => e.type === "tool_call_args_complete").length === calls.length, { types: ["tool_call_args_complete"] });
   return events;
 }
+
+/** Resolves when a signal is aborted. */
+export const aborted = (signal) => new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener("abort", resolve)));

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 import { Cancelled, StreamerError, ToolFailed, streamer } from "../streamer.js";
-import { called, calling, eventsUntil } from "./model.mjs";
+import { aborted, called, calling, eventsUntil } from "./model.mjs";
 import { startServer } from "./server.mjs";
 
 let server;
@@ -22,7 +22,7 @@ function hanging(end = ({ reason }) => { throw reason; }) {
   const begins = new Promise((resolve) => (begun = resolve));
   const tool = async (_, { signal }) => {
     begun();
-    await once(signal, "abort");
+    await aborted(signal);
     return end(signal);
   };
   return { begins, tool };

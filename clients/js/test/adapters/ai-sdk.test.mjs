@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { before, test } from "node:test";
 
 import { generateText, simulateReadableStream, stepCountIs, streamText, tool, wrapLanguageModel } from "ai";
@@ -8,7 +7,7 @@ import { streamer } from "streamer-client";
 import { aiSdk } from "streamer-client/ai-sdk";
 import { z } from "zod";
 
-import { eventsUntil } from "../model.mjs";
+import { aborted, eventsUntil } from "../model.mjs";
 import { startServer } from "../server.mjs";
 
 let server;
@@ -51,7 +50,7 @@ test("a stop reaches the tool, and the model goes on", async () => {
     inputSchema: z.object({ q: z.string() }),
     execute: async (_, { abortSignal, progress }) => {
       await progress("crawls");
-      await once(abortSignal, "abort");
+      await aborted(abortSignal);
       stopped.push(abortSignal.reason.name);
       throw abortSignal.reason;
     },

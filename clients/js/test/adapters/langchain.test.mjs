@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { before, test } from "node:test";
 
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
@@ -11,7 +10,7 @@ import { streamer } from "streamer-client";
 import { streamerMiddleware, withoutResults } from "streamer-client/langchain";
 import { z } from "zod";
 
-import { eventsUntil } from "../model.mjs";
+import { aborted, eventsUntil } from "../model.mjs";
 import { startServer } from "../server.mjs";
 
 let server;
@@ -67,7 +66,7 @@ test("a stop reaches the tool, and the model goes on", async () => {
   let stopped;
   const crawl = tool(async (_, { signal, configurable }) => {
     await configurable.streamer.progress("crawls", 10);
-    await once(signal, "abort");
+    await aborted(signal);
     stopped = signal.reason.name;
     throw signal.reason;
   }, { name: "crawl", description: "Crawls.", schema });
