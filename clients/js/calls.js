@@ -7,7 +7,7 @@ export const CLAIM = "running";
 export const RELEASE = "suspended, to be run again";
 
 const TYPES = [
-  "tool_call_start", "tool_call_args_complete", "tool_call_progress", "tool_call_answered", "tool_call_result", "unmatched",
+  "tool_call_start", "tool_call_args_complete", "tool_call_progress", "tool_call_answered", "tool_call_result", "unmatched", "run_finished",
 ];
 
 /** Calls has a record of each call, in which the first claim and the only result count. */
@@ -19,6 +19,8 @@ export class Calls {
   #events; // that are being read
   #cursor;
   #failure; // why it is not read any more
+  /** The newest end of a run that was cancelled. */
+  stop;
   #waiting = new Set();
 
   constructor(http, path) {
@@ -116,6 +118,9 @@ export class Calls {
         break;
       case "tool_call_result":
         record.result = { call: event.call, seq: event.seq, input, status: event.status, synthetic: event.synthetic, reason: event.reason };
+        break;
+      case "run_finished":
+        if (event.status === "cancelled") this.stop = event;
         break;
       case "unmatched": // a progress of a call that is not open
         for (const call of event.target?.calls ?? []) this.get(call).unmatched = event.input;

@@ -18,47 +18,65 @@ import (
 // TestMain runs all programs at once: they wait for processes more than they compute.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "10"); err != nil {
+	if err := flag.Set("test.parallel", "12"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// TestClientJS runs the tests in node.
+// TestClientJS runs the programs in node. They share a server, and kill others.
 func TestClientJS(t *testing.T) {
-	if _, err := exec.LookPath("node"); err != nil {
-		absent(t, "no node found: install nodejs")
-	}
-	run(t, "test/*.test.mjs")
+	requireNode(t)
+	server := testkit.Start(t, "serve", "--data-dir", t.TempDir(), "--http-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0")
+	env := []string{"STREAMER_PROGRAM=" + testkit.Program(t), "STREAMER_URL=" + server.Page()}
+	t.Run("programs", func(t *testing.T) { // ends when all have ended
+		run(t, "test/*.test.mjs", env...)
+		t.Run("adapters", func(t *testing.T) {
+			t.Parallel()
+			requireFrameworks(t)
+			run(t, "test/adapters/*.test.mjs", env...)
+		})
+	})
 }
 
-// TestAdaptersJS runs the tests of the adapters, with the frameworks.
-func TestAdaptersJS(t *testing.T) {
+// TestTypesJS compiles a program that uses the types with those of the frameworks.
+func TestTypesJS(t *testing.T) {
+	testkit.Campaign(t)
+	requireFrameworks(t)
+	run(t, "test/adapters/types/*.test.mjs")
+}
+
+func requireNode(t *testing.T) {
+	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
 		absent(t, "no node found: install nodejs")
 	}
+}
+
+func requireFrameworks(t *testing.T) {
+	t.Helper()
+	requireNode(t)
 	if _, err := os.Stat("test/node_modules"); err != nil {
 		absent(t, "no frameworks found: run npm ci --ignore-scripts in clients/js/test")
 	}
-	run(t, "test/adapters/*.test.mjs")
 }
 
-// run runs the programs that match a pattern, each as a subtest.
-func run(t *testing.T, pattern string) {
+// run runs the programs that match a pattern, each as a parallel subtest.
+func run(t *testing.T, pattern string, env ...string) {
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tests found: %s: %v", pattern, err)
 	}
-	program := testkit.Program(t)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".test.mjs"), func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), testkit.Within)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, "node", "--test", file)
-			cmd.Env = append(os.Environ(), "STREAMER_PROGRAM="+program)
+			cmd := exec.CommandContext(ctx, "node", file)
+			// The adapters find their frameworks as in a project that has installed the package.
+			cmd.Env = append(append(os.Environ(), "NODE_OPTIONS=--preserve-symlinks"), env...)
 			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("node --test %s: %v\n%s", file, err, out)
+				t.Errorf("node %s: %v\n%s", file, err, out)
 			}
 		})
 	}

@@ -19,11 +19,11 @@ export class Gone extends StreamerError {
   name = "Gone";
 }
 
-/** The call was closed before its tool had ended. */
+/** The call was closed before its tool had ended, or the run was interrupted. */
 export class Cancelled extends Error {
   name = "Cancelled";
 
-  /** @param {{call: string, status: string, reason?: {code: string, text: string}}} result that closed the call */
+  /** @param {{call?: string, status: string, reason?: {code: string, text: string}}} event that closed it */
   constructor({ call, status, reason }) {
     super(reason?.text ?? `the call ${call} was closed with the status ${status}`);
     Object.assign(this, { call, status, reason });

@@ -55,6 +55,23 @@ export class Session {
     return this.post("end", { reason }, { headers: headersOf({ namespace }) });
   }
 
+  /** Calls an agent with a signal, which is aborted when its run is interrupted. */
+  untilStopped(agent) {
+    const { calls } = this;
+    return calls.use(async () => {
+      await calls.live();
+      const before = calls.stop?.seq;
+      const stop = new AbortController(), over = new AbortController();
+      const stopped = calls.until(() => (calls.stop?.seq === before ? undefined : calls.stop), over.signal);
+      stopped.then((run) => stop.abort(new Cancelled(run)), () => {}); // without events, there is no stop
+      try {
+        return await agent(stop.signal);
+      } finally {
+        over.abort();
+      }
+    });
+  }
+
   /** Answers a call that waits for a person. */
   answer(call, { decision, args, value, by }) {
     const target = call.call ?? (typeof call === "string" ? call : undefined);

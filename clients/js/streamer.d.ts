@@ -38,6 +38,9 @@ export interface Session {
   /** Closes the calls that the fields name, or all, and ends the run. */
   interrupt(fields?: Interrupt): Promise<Stored>;
 
+  /** Calls an agent with a signal, which is aborted when its run is interrupted as a whole. */
+  untilStopped<Value>(agent: (signal: AbortSignal) => Value | PromiseLike<Value>): Promise<Value>;
+
   /** Posts the result of a call. */
   result(call: string | CallEvent, content: unknown, options?: { status?: "success" | "error" | "denied" }): Promise<Stored>;
 
@@ -218,9 +221,9 @@ export class StreamerError extends Error {
 /** The events after the cursor are no longer stored: discard what was read, and begin without `after`. */
 export class Gone extends StreamerError {}
 
-/** The call was closed before its tool had ended. */
+/** The call was closed before its tool had ended, or the run was interrupted. */
 export class Cancelled extends Error {
-  call: string;
+  call?: string;
   /** The status of the result that closed the call, such as cancelled, timeout or denied. */
   status: string;
   reason?: Reason;

@@ -3,12 +3,12 @@ import { before, test } from "node:test";
 
 import { Gone, StreamerError, streamer } from "../streamer.js";
 import { called, eventsUntil, saying } from "./model.mjs";
-import { startServer } from "./server.mjs";
+import { sharedServer, startServer } from "./server.mjs";
 
 let server;
-before(async (t) => (server = await startServer(t)));
+before(async (t) => (server = await sharedServer(t)));
 
-const open = (name, options) => streamer(server.url, options).session(name);
+const open = (name, options) => streamer(server.url, options).session(`events/${name}`);
 const finished = (e) => e.type === "message_finished";
 
 /** Returns a fetch that answers with the given responses, and then as the server does. */
@@ -55,7 +55,7 @@ test("the iterable tells when it is live, and ends with its signal", async () =>
 test("a broken connection loses and repeats nothing", async () => {
   /** Returns a connection that breaks off after so many characters. The first frame asks for short delays. */
   const cut = (size) => async () => {
-    const response = await fetch(`${server.url}/v1/sessions/cut/events`);
+    const response = await fetch(`${server.url}/v1/sessions/events%2Fcut/events`);
     let text = "";
     for await (const bytes of response.body) {
       text += new TextDecoder().decode(bytes);

@@ -3,12 +3,12 @@ import { before, test } from "node:test";
 
 import { StreamerError, streamer } from "../streamer.js";
 import { calling, eventsUntil, saying, sseOf } from "./model.mjs";
-import { startServer } from "./server.mjs";
+import { sharedServer, startServer } from "./server.mjs";
 
 let server;
-before(async (t) => (server = await startServer(t)));
+before(async (t) => (server = await sharedServer(t)));
 
-const open = (name, options) => streamer(server.url, options).session(name);
+const open = (name, options) => streamer(server.url, options).session(`follow/${name}`);
 const finished = (e) => e.type === "message_finished";
 
 /** Returns the text of the events. Each piece has to continue at the end of the one before. */
@@ -118,7 +118,7 @@ test("a stream that something else publishes is only read", async () => {
   const session = open("accepted");
   assert.equal((await session.follow(saying("x"), { accepted: true })).first, undefined);
   const list = await (await fetch(`${server.url}/v1/sessions`)).json();
-  assert.ok(!list.some((s) => s.session === "accepted"));
+  assert.ok(!list.some((s) => s.session === session.name));
 });
 
 test("streams of sub-agents do not mix", async () => {

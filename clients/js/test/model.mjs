@@ -33,9 +33,9 @@ export async function eventsUntil(session, last, options) {
 
 /** Publishes calls, and resolves with their events of complete args. */
 export async function called(session, ...calls) {
-  await session.follow(calling(...calls));
-  const events = await eventsUntil(session, (_, seen) => seen.filter((e) => e.type === "tool_call_args_complete").length === calls.length, { types: ["tool_call_args_complete"] });
-  return events;
+  const { first } = await session.follow(calling(...calls));
+  const own = (list) => list.filter((e) => Number(e.call.split(".")[0]) >= first);
+  return own(await eventsUntil(session, (_, seen) => own(seen).length === calls.length, { types: ["tool_call_args_complete"] }));
 }
 
 /** Resolves when a signal is aborted. */

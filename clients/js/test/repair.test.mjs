@@ -3,10 +3,10 @@ import { before, test } from "node:test";
 
 import { streamer } from "../streamer.js";
 import { called } from "./model.mjs";
-import { startServer } from "./server.mjs";
+import { sharedServer } from "./server.mjs";
 
 let server;
-before(async (t) => (server = await startServer(t)));
+before(async (t) => (server = await sharedServer(t)));
 
 const history = [
   { role: "user", content: "Find it." },
@@ -15,7 +15,7 @@ const history = [
 ];
 
 test("a call without a result gets one, from the log if it is there", async () => {
-  const session = streamer(server.url).session("repair");
+  const session = streamer(server.url).session("repair/repair");
   const repaired = await session.repair(history, { shape: "openai", provider: "openai" });
   assert.match(repaired[2].content, /no result was recorded/);
   const [event] = await called(session, ["call_1", "search", {}]);
@@ -31,7 +31,7 @@ test("without a server the history stays as it is", async () => {
   assert.equal(await nowhere.repair(history), history);
   assert.equal(await nowhere.repair(history), history);
   const mixed = [{ role: "user", parts: [] }];
-  assert.equal(await streamer(server.url).session("repair").repair(mixed, { shape: "nonsense", ...options }), mixed);
+  assert.equal(await streamer(server.url).session("repair/repair").repair(mixed, { shape: "nonsense", ...options }), mixed);
   assert.equal(reasons.length, 3);
   assert.match(reasons[0], /cannot be reached/);
   assert.match(reasons[2], /nonsense/);

@@ -7,12 +7,12 @@ import { fileURLToPath } from "node:url";
 
 import { Cancelled, StreamerError, ToolFailed, streamer } from "../streamer.js";
 import { aborted, called, calling, eventsUntil } from "./model.mjs";
-import { startServer } from "./server.mjs";
+import { sharedServer, startServer } from "./server.mjs";
 
 let server;
-before(async (t) => (server = await startServer(t)));
+before(async (t) => (server = await sharedServer(t)));
 
-const open = (name, options) => streamer(server.url, options).session(name);
+const open = (name, options) => streamer(server.url, options).session(`run/${name}`);
 const typed = (type) => (event) => event.type === type;
 const never = () => new Promise(() => {});
 
@@ -106,10 +106,11 @@ for (const [name, end, options, state] of [
     const session = open(name);
     const [event] = await called(session, ["call_1", "crawl", {}]);
     const { begins, tool } = hanging(end);
-    const running = session.run(event, tool, options);
+    const running = assert.rejects(session.run(event, tool, options),
+      (error) => error instanceof Cancelled && error.status === "cancelled" && error.reason.detail === "user pressed stop");
     await begins;
     await session.interrupt({ call: event.call, reason: "user pressed stop" });
-    await assert.rejects(running, (error) => error instanceof Cancelled && error.status === "cancelled" && error.reason.detail === "user pressed stop");
+    await running;
     const late = (await eventsUntil(session, typed("tool_call_late_result"))).at(-1);
     assert.deepEqual([late.call, late.tool_state, late.tool_result], [event.call, state, end && state === "finished_anyway" ? "done" : undefined]);
   });
@@ -133,6 +134,25 @@ test("the signal of the caller stops the tool", async () => {
   abort.abort(new Error("the user left"));
   await assert.rejects(running, /the user left/);
   assert.equal((await eventsUntil(session, typed("tool_call_result"))).at(-1).tool_result, "the user left");
+});
+
+test("an agent is stopped when its run is interrupted, and not when a call is", async () => {
+  const session = open("agent");
+  for (const round of [1, 2]) {
+    await assert.rejects(session.untilStopped(async (signal) => {
+      const [event] = await called(session, [`call_${round}`, "crawl", {}]);
+      const { begins, tool } = hanging();
+      const running = assert.rejects(session.run(event, tool), Cancelled);
+      await begins;
+      await session.interrupt({ call: event.call });
+      await running;
+      assert.ok(!signal.aborted);
+      await session.interrupt({ reason: "user pressed stop" });
+      await aborted(signal);
+      throw signal.reason;
+    }), (error) => error instanceof Cancelled && error.reason.detail === "user pressed stop");
+  }
+  assert.equal(await session.untilStopped(() => 42), 42);
 });
 
 test("a result that cannot be stored is an error", async () => {
@@ -159,7 +179,7 @@ const begun = (...workers) => workers.flatMap((w) => w.lines.filter((line) => li
 
 test("two processes execute each call once, though one is killed", async (t) => {
   const session = open("two");
-  const workers = [startWorker(t, server.url, "two"), startWorker(t, server.url, "two")];
+  const workers = [startWorker(t, server.url, session.name), startWorker(t, server.url, session.name)];
   await Promise.all(workers.map((w) => w.until((lines) => lines.includes("live"))));
   await called(session, ...Array.from({ length: 30 }, (_, n) => [`call_${n}`, "search", { n }]));
   await Promise.all(workers.map((w) => w.until((lines) => lines.filter((l) => l.startsWith("value")).length === 30)));
@@ -172,7 +192,7 @@ test("two processes execute each call once, though one is killed", async (t) => 
   const owner = await Promise.race(workers.map(async (w) => (await w.until((lines) => lines.includes(line)), w)));
   owner.child.kill("SIGKILL");
   await once(owner.child, "exit");
-  const restarted = startWorker(t, server.url, "two");
+  const restarted = startWorker(t, server.url, session.name);
   await restarted.until((lines) => lines.filter((l) => l.startsWith("value")).length === 30);
   await session.interrupt({ call: hanging.call });
   const end = `error ${hanging.call} Cancelled cancelled`;
@@ -189,7 +209,7 @@ test("kill -9 of the server while tools run", async (t) => {
   const { begins, tool } = hanging();
   const began = [];
   const waiting = session.run(first, async () => (executions++, await new Promise((r) => (began.push(r), r())), await released, "a"));
-  const stopped = session.run(second, (...args) => (executions++, tool(...args)));
+  const stopped = assert.rejects(session.run(second, (...args) => (executions++, tool(...args))), Cancelled);
   await begins;
   await eventsUntil(session, (_, seen) => seen.length === 2, { types: ["tool_call_progress"] });
   await killed.kill();
@@ -198,7 +218,7 @@ test("kill -9 of the server while tools run", async (t) => {
   await killed.start();
   assert.deepEqual(await Promise.all([waiting, later]), ["a", "c"]);
   await session.interrupt({ call: second.call });
-  await assert.rejects(stopped, Cancelled);
+  await stopped;
   assert.equal(executions, 3);
 });
 
@@ -206,7 +226,7 @@ test("a process ends when its calls have ended", async (t) => {
   const session = open("exit");
   const [event] = await called(session, ["call_1", "search", {}]);
   const program = `import { streamer } from "${new URL("../streamer.js", import.meta.url)}";
-    console.log(await streamer("${server.url}").session("exit").run(${JSON.stringify(event)}, () => 42));`;
+    console.log(await streamer("${server.url}").session("${session.name}").run(${JSON.stringify(event)}, () => 42));`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", program], { stdio: ["ignore", "pipe", "inherit"] });
   t.after(() => child.kill("SIGKILL"));
   let out = "";

@@ -8,13 +8,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-const { STREAMER_PROGRAM = "streamer" } = process.env;
+const { STREAMER_PROGRAM = "streamer", STREAMER_URL } = process.env;
+
+/** Returns the server that all tests share, or starts one. It is not killed. */
+export const sharedServer = (t) => (STREAMER_URL ? { url: STREAMER_URL } : startServer(t));
 
 /** Starts a server, which ends with the test t. */
 export async function startServer(t, ...flags) {
   const dir = mkdtempSync(join(tmpdir(), "streamer-js-"));
   const address = `127.0.0.1:${await freePort()}`;
-  const server = new Server(["serve", "--data-dir", dir, "--http-listen", address, "--nats-listen", "127.0.0.1:0", ...flags]);
+  const server = new Server(["serve", "--data-dir", dir, "--http-listen", address, "--nats-listen", "127.0.0.1:0", "--partitions", "1", ...flags]);
   t.after(async () => {
     await server.kill();
     rmSync(dir, { recursive: true });

@@ -8,10 +8,10 @@ import { aiSdk } from "streamer-client/ai-sdk";
 import { z } from "zod";
 
 import { aborted, eventsUntil } from "../model.mjs";
-import { startServer } from "../server.mjs";
+import { sharedServer } from "../server.mjs";
 
 let server;
-before(async (t) => (server = await startServer(t)));
+before(async (t) => (server = await sharedServer(t)));
 
 const usage = { inputTokens: { total: 3, noCache: 3 }, outputTokens: { total: 5, text: 5 } };
 const finish = (unified) => ({ type: "finish", finishReason: { unified, raw: unified }, usage });
@@ -43,7 +43,7 @@ function modelOf(...answers) {
 const searchTool = tool({ inputSchema: z.object({ q: z.string() }), execute: async ({ q }) => ({ found: q }) });
 
 test("a stop reaches the tool, and the model goes on", async () => {
-  const session = streamer(server.url).session("stop");
+  const session = streamer(server.url).session("ai-sdk/stop");
   const streamed = aiSdk(session);
   const stopped = [];
   const crawlTool = tool({
@@ -83,7 +83,7 @@ test("a stop reaches the tool, and the model goes on", async () => {
 });
 
 test("ids that repeat in later answers", async () => {
-  const session = streamer(server.url).session("ids");
+  const session = streamer(server.url).session("ai-sdk/ids");
   for (const q of ["a", "b"]) {
     const streamed = aiSdk(session);
     const model = wrapLanguageModel({ model: modelOf(calling(["call_1", "search", { q }]), calling(["call_1", "search", { q: `${q}${q}` }]), saying("done")), middleware: streamed.middleware });
@@ -95,13 +95,13 @@ test("ids that repeat in later answers", async () => {
 });
 
 test("a model that fails, and one that is stopped", async () => {
-  const fail = aiSdk(streamer(server.url).session("fails"));
+  const fail = aiSdk(streamer(server.url).session("ai-sdk/fails"));
   const parts = [...calling(["call_1", "search", { q: "a" }]).slice(0, 6), { type: "error", error: new Error("overloaded") }];
   await streamText({ model: wrapLanguageModel({ model: modelOf(parts), middleware: fail.middleware }), prompt: "x", onError() {} }).consumeStream();
-  const failed = await eventsUntil(streamer(server.url).session("fails"), (e) => e.type === "run_finished");
+  const failed = await eventsUntil(streamer(server.url).session("ai-sdk/fails"), (e) => e.type === "run_finished");
   assert.deepEqual([failed.at(-1).status, failed.at(-1).reason.detail], ["error", "overloaded"]);
 
-  const session = streamer(server.url).session("aborted");
+  const session = streamer(server.url).session("ai-sdk/aborted");
   const streamed = aiSdk(session);
   const abort = new AbortController();
   const endless = new MockLanguageModelV4({
@@ -122,7 +122,7 @@ test("a model that fails, and one that is stopped", async () => {
 });
 
 test("an answer that is not streamed", async () => {
-  const session = streamer(server.url).session("whole");
+  const session = streamer(server.url).session("ai-sdk/whole");
   const streamed = aiSdk(session);
   const answers = [
     { content: [{ type: "reasoning", text: "Hm." }, { type: "tool-call", toolCallId: "call_1", toolName: "search", input: '{"q":"a"}' }], finishReason: { unified: "tool-calls" }, usage, warnings: [] },

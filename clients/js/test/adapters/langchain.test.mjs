@@ -11,10 +11,10 @@ import { streamerMiddleware, withoutResults } from "streamer-client/langchain";
 import { z } from "zod";
 
 import { aborted, eventsUntil } from "../model.mjs";
-import { startServer } from "../server.mjs";
+import { sharedServer } from "../server.mjs";
 
 let server;
-before(async (t) => (server = await startServer(t)));
+before(async (t) => (server = await sharedServer(t)));
 
 /** A model that streams the given answers, each a list of calls [id, name, args] or a text. */
 class Model extends BaseChatModel {
@@ -62,7 +62,7 @@ async function run(session, agent, input, config) {
 const human = { messages: [{ role: "user", content: "Find it." }] };
 
 test("a stop reaches the tool, and the model goes on", async () => {
-  const session = streamer(server.url).session("stop");
+  const session = streamer(server.url).session("langchain/stop");
   let stopped;
   const crawl = tool(async (_, { signal, configurable }) => {
     await configurable.streamer.progress("crawls", 10);
@@ -90,7 +90,7 @@ test("a stop reaches the tool, and the model goes on", async () => {
 });
 
 test("a tool that fails is a result with an error", async () => {
-  const session = streamer(server.url).session("fails");
+  const session = streamer(server.url).session("langchain/fails");
   const broken = tool(async () => new ToolMessage({ content: "no fjord", tool_call_id: "call_1", status: "error" }), { name: "search", description: "Searches.", schema });
   const agent = createAgent({ model: new Model([["call_1", "search", { q: "a" }]], "done"), tools: [broken], middleware: [streamerMiddleware(session)] });
   const messages = await run(session, agent, human);
@@ -100,7 +100,7 @@ test("a tool that fails is a result with an error", async () => {
 });
 
 test("a tool that interrupts the graph is run again after the answer", async () => {
-  const session = streamer(server.url).session("interrupts");
+  const session = streamer(server.url).session("langchain/interrupts");
   const ask = tool(async () => `the person said ${interrupt("which fjord?")}`, { name: "ask", description: "Asks.", schema });
   const agent = createAgent({ model: new Model([["call_1", "ask", { q: "a" }]], "done"), tools: [ask], middleware: [streamerMiddleware(session)], checkpointer: new MemorySaver() });
   const config = { configurable: { thread_id: "1" } };
@@ -112,7 +112,7 @@ test("a tool that interrupts the graph is run again after the answer", async () 
 });
 
 test("the history is repaired before the model, and others stay as they are", async () => {
-  const session = streamer(server.url).session("repair");
+  const session = streamer(server.url).session("langchain/repair");
   const model = new Model("done");
   const agent = createAgent({ model, tools: [search], middleware: [streamerMiddleware(session)] });
   const call = new AIMessageChunk({ content: "", tool_calls: [{ id: "call_1", name: "search", args: { q: "a" } }] });

@@ -8,11 +8,11 @@ import { openaiAgents } from "streamer-client/openai-agents";
 import { z } from "zod";
 
 import { aborted, calling, eventsUntil, saying, sseOf } from "../model.mjs";
-import { startServer } from "../server.mjs";
+import { sharedServer } from "../server.mjs";
 
 setTracingDisabled(true);
 let server;
-before(async (t) => (server = await startServer(t)));
+before(async (t) => (server = await sharedServer(t)));
 
 /** Returns a client of an API that gives each answer once. */
 const clientOf = (...answers) => new OpenAI({ apiKey: "key", baseURL: "http://api.invalid", fetch: async () => answers.shift() });
@@ -54,7 +54,7 @@ const apis = {
 
 for (const [api, modelOf] of Object.entries(apis)) {
   test(`a stop reaches the tool, and the model goes on: ${api}`, async () => {
-    const session = streamer(server.url).session(api);
+    const session = streamer(server.url).session(`openai-agents/${api}`);
     const streamed = openaiAgents(session);
     const parameters = z.object({ q: z.string() });
     const search = tool({ name: "search", description: "Searches.", parameters, execute: streamed.execute(({ q }) => ({ found: q })) });
@@ -88,7 +88,7 @@ for (const [api, modelOf] of Object.entries(apis)) {
 }
 
 test("an answer that is not streamed", async () => {
-  const session = streamer(server.url).session("whole");
+  const session = streamer(server.url).session("openai-agents/whole");
   const streamed = openaiAgents(session);
   const message = (fields, finish_reason) => Response.json({ id: "c1", object: "chat.completion", created: 1, model: "m", choices: [{ index: 0, message: { role: "assistant", content: null, ...fields }, finish_reason }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } });
   const client = clientOf(
