@@ -10,7 +10,7 @@ export class Http {
    * @param {string} url of the server
    * @param {import("./streamer.js").Options} options
    */
-  constructor(url, { token, fetch, retryFor = 100_000, onWarning = (text) => console.warn(text) } = {}) {
+  constructor(url, { token, fetch, retryFor = 90_000, onWarning = (text) => console.warn(text) } = {}) {
     this.url = url.replace(/\/+$/, "");
     this.token = token;
     this.fetch = fetch ?? ((...request) => globalThis.fetch(...request));

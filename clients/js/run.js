@@ -8,6 +8,8 @@ import { CLAIM, RELEASE } from "./calls.js";
 import { Cancelled, StreamerError, Suspended, ToolFailed } from "./errors.js";
 import { nonce, pause } from "./http.js";
 
+const PROGRESS = 5_000; // ms for the repetition of a progress, because a tool may wait for it
+
 /**
  * Executes a call, or waits for its result if another process does.
  * @param {import("./session.js").Session} session
@@ -40,15 +42,18 @@ function taken({ calls }, call) {
   return claim !== undefined || result !== undefined;
 }
 
-/** Resolves with the args of a call: their value, text if they are free text, or their fault. */
-async function argsOf({ calls, http, path }, event, call, signal) {
+/** Resolves with the args of a call, those that a person edited first: their value, text if they are free text, or their fault. */
+async function argsOf(session, event, call, signal) {
+  const { calls } = session;
+  const { answer } = calls.get(call);
+  if (answer?.decision === "edit") return { value: answer.tool_args };
   if (event.tool_args !== undefined) return { value: event.tool_args };
   const known = event.args_valid === undefined ? undefined : event;
   const args = known ?? (await calls.until(() => calls.get(call).args ?? calls.get(call).result, signal));
   if (args.args_valid === undefined) return {}; // the call was closed before they were complete
   if (!args.args_valid) return { fault: new ToolFailed(`The args are not valid: ${args.args_error}`) };
   if (args.args_text !== undefined) return { value: args.args_text }; // valid args without a value are free text
-  const text = await http.text(`${path}/events/${args.seq ?? calls.get(call).args.seq}/args`, { signal });
+  const text = await session.value(args.seq ?? calls.get(call).args.seq, "args", { signal });
   return { value: parsed(text, args.double_encoded) };
 }
 
@@ -72,17 +77,14 @@ async function claim(session, call, signal) {
 }
 
 /** Resolves with the result of a call that another process executes, or rejects as its tool did. */
-async function resultOf({ calls, http, path }, call, signal) {
-  const { seq, status, ...result } = await calls.until(() => {
-    const { start, result, unmatched } = calls.get(call);
+async function resultOf(session, call, signal) {
+  const { seq, status, ...result } = await session.calls.until(() => {
+    const { start, result, unmatched } = session.calls.get(call);
     if (!result && !start && unmatched) throw new StreamerError(`streamer: the session has no call ${call}`);
     return result;
   }, signal);
   if (status !== "completed" && status !== "error") throw new Cancelled({ ...result, status });
-  const content = await http.text(`${path}/events/${seq}/result`, { signal }).then(JSON.parse, (error) => {
-    if (error.status !== 404) throw error; // an empty result has no value
-    return null;
-  });
+  const content = JSON.parse(await session.value(seq, "result", { signal }));
   if (status === "error") throw new ToolFailed(typeof content === "string" ? content : JSON.stringify(content));
   return content;
 }
@@ -130,7 +132,7 @@ class Execution {
     for (; this.latest && !this.abort.signal.aborted; ) {
       const { message, percent } = this.latest;
       this.latest = undefined;
-      await this.session.progress(this.call, message, percent).catch((error) => this.session.http.warn(`progress of the call ${this.call}: ${error.message}`));
+      await this.session.progress(this.call, message, percent, { retryFor: PROGRESS }).catch((error) => this.session.http.warn(`progress of the call ${this.call}: ${error.message}`));
     }
     this.sending = undefined;
   }
@@ -142,12 +144,22 @@ class Execution {
       await this.session.progress(this.call, RELEASE);
       throw end.error;
     }
-    const seq = await this.#store(bodyOf(this.call, end));
+    const body = bodyOf(this.call, end);
+    const seq = await this.#store(body);
     const result = await closed.catch((error) => this.session.http.warn(`the result of the call ${this.call} is stored, and may be late: ${error.message}`));
-    // A result before complete args waits for them, so its event may be of a later input.
-    if (result && (result.synthetic || result.input < seq)) throw new Cancelled(result);
+    if (result && !(await this.#isOwn(result, seq, body))) throw new Cancelled(result);
     if ("error" in end) throw end.error;
     return end.value;
+  }
+
+  /** Reports whether the result of the tool closed the call. */
+  async #isOwn(result, seq, { content }) {
+    if (result.synthetic) return false;
+    if (result.input >= seq) return true; // later: it has waited for complete args
+    // A repetition after 2 minutes is another input with the same content.
+    const text = content === null ? "" : JSON.stringify(content); // as the log has it, or in quotes
+    const closing = await this.session.value(result.seq, "result").catch(() => undefined);
+    return closing === text || closing === JSON.stringify(text);
   }
 
   async #store(body, key = `result:${this.call}`) {

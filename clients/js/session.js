@@ -20,6 +20,11 @@ export class Session {
     return this.http.post(`${this.path}/${kind}`, body, options);
   }
 
+  /** Returns the whole args of an event as text, or its result as JSON. */
+  value(seq, part, options) {
+    return this.http.text(`${this.path}/events/${seq}/${part}`, options);
+  }
+
   /** Publishes the stream of a model, which it consumes. */
   follow(stream, options) {
     return follow(this, stream, options);
@@ -46,8 +51,8 @@ export class Session {
   }
 
   /** Posts that the tool of a call is alive. */
-  progress(call, message, percent) {
-    return this.post("progress", { call: nameOf(call), message: message === undefined ? undefined : String(message), percent });
+  progress(call, message, percent, options) {
+    return this.post("progress", { call: nameOf(call), message: message === undefined ? undefined : String(message), percent }, options);
   }
 
   /** Ends the run, or the messages of the agent of a namespace. */

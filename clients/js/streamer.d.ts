@@ -5,7 +5,7 @@ export interface Options {
   token?: string | (() => string | Promise<string>);
   /** Replaces the global fetch. */
   fetch?: typeof globalThis.fetch;
-  /** How long an input is repeated, in milliseconds; 100,000. Above 2 minutes it may be stored twice. */
+  /** How long an input is repeated, in milliseconds; 90,000. Above 2 minutes it may be stored twice. */
   retryFor?: number;
   /** Gets what went wrong without an error; console.warn. */
   onWarning?: (text: string) => void;
@@ -27,8 +27,9 @@ export interface Session {
 
   /**
    * Executes a call at most once over all processes, and resolves with the value of its tool.
-   * Other processes get the JSON of it from the log, and a number as text. It rejects as the
-   * tool does, and with Cancelled if the call was closed before its tool had ended.
+   * Other processes get it from the log, as JSON; a number is a text there, and null is "".
+   * The args are those of the model, or of a person who edited them. It rejects as the tool
+   * does, and with Cancelled if the call was closed before its tool had ended.
    */
   run<Args = any, Value = any>(call: CallEvent | ProviderCall, tool: Tool<Args, Value>, options?: RunOptions): Promise<Value>;
 

@@ -155,6 +155,25 @@ test("an agent is stopped when its run is interrupted, and not when a call is", 
   assert.equal(await session.untilStopped(() => 42), 42);
 });
 
+test("a result that is stored twice is that of the tool", async () => {
+  let answers = 0;
+  // The first answer is lost, and the repetition comes when the server has forgotten the key.
+  const session = open("twice", {
+    fetch: async (url, init) => {
+      if (!url.endsWith("/results")) return fetch(url, init);
+      init.headers["Idempotency-Key"] += `:${++answers}`;
+      const response = await fetch(url, init);
+      if (answers % 2 === 1) throw new TypeError("the connection is lost");
+      return response;
+    },
+  });
+  for (const value of [{ found: 1 }, 42, "text", null]) {
+    const [event] = await called(session, [`call_${JSON.stringify(value)}`, "search", {}]);
+    assert.deepEqual(await session.run(event, () => value), value);
+  }
+  assert.equal(answers, 8);
+});
+
 test("a result that cannot be stored is an error", async () => {
   const session = open("large");
   const [event, other] = await called(session, ["a", "t", {}], ["b", "t", {}]);
