@@ -114,18 +114,23 @@ func LangGraph(body []byte) (id json.RawMessage, method string, list []Input) {
 
 // AGUI reads the resume of a RunAgentInput:
 //
-//	[{"interruptId","status":"resolved","payload"?}, {"interruptId","status":"cancelled"}]
+//	[{"interruptId","status":"resolved","payload"}, {"interruptId","status":"cancelled"}]
 //
+// One that is resolved without a payload is no answer: a client must send it to watch again.
 // https://docs.ag-ui.com/concepts/interrupts
 func AGUI(body []byte) (list []Input) {
 	for _, e := range gjson.GetBytes(body, "resume").Array() {
-		id := e.Get("interruptId").Str
-		if id == "" {
-			continue
-		}
+		id, payload := e.Get("interruptId").Str, e.Get("payload")
 		a := to(id)
-		if a.decide(e.Get("payload")); e.Get("status").Str == "cancelled" {
-			a.Decision, a.Args, a.Value = "deny", nil, nil
+		switch {
+		case id == "":
+			continue
+		case e.Get("status").Str == "cancelled":
+			a.Decision = "deny"
+		case payload.Exists():
+			a.decide(payload)
+		default:
+			continue
 		}
 		list = append(list, a.input())
 	}
