@@ -83,17 +83,16 @@ class Tee:
     its reader leaves the loop before the end of the stream, it publishes an end with `cancelled`.
     """
 
-    def __init__(self, source: Any, post: Post, end: Callable[[str, float], object], publishes: bool) -> None:
-        self._source, self._post, self._end, self._publishes = source, post, end, publishes
+    def __init__(
+        self, source: Any, post: Post, end: Callable[[str, float], object], pick: Callable[[Any], Any] | None
+    ) -> None:
+        self._source, self._post, self._end, self._pick = source, post, end, pick
 
     def __iter__(self) -> Iterator[Any]:
-        if not self._publishes:
-            yield from pieces(self._source)
-            return
         publisher = Publisher(self._post)
         try:
             for piece in pieces(self._source):
-                publisher.put(encoding.delta(piece))
+                publisher.put(self._body(piece))
                 yield piece
         except BaseException as error:
             self._abort(publisher, error)
@@ -101,14 +100,10 @@ class Tee:
         publisher.close()
 
     async def __aiter__(self) -> AsyncIterator[Any]:
-        if not self._publishes:
-            async for piece in async_pieces(self._source):
-                yield piece
-            return
         publisher = Publisher(self._post)
         try:
             async for piece in async_pieces(self._source):
-                body = encoding.delta(piece)
+                body = self._body(piece)
                 if publisher.full():
                     await in_thread(publisher.put, body)
                 else:
@@ -119,6 +114,11 @@ class Tee:
             raise
         await in_thread(publisher.close)
 
+    def _body(self, piece: Any) -> bytes:
+        """Returns what is published of a piece."""
+        picked = self._pick(piece) if self._pick else piece
+        return b"" if picked is None else encoding.delta(picked)
+
     def _abort(self, publisher: Publisher, error: BaseException) -> None:
         """Stores what was read, and the end."""
         try:
@@ -126,6 +126,19 @@ class Tee:
             self._end("error" if isinstance(error, Exception) else "cancelled", CLOSE_FOR)
         except Exception:
             pass  # the error of the stream is the one that counts
+
+
+class Accepted:
+    """Passes the pieces of a stream on, which another publisher stores."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    def __iter__(self) -> Iterator[Any]:
+        return pieces(self._source)
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return async_pieces(self._source)
 
 
 def pieces(source: Any) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import json
 import logging
 import queue
 import threading
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("streamer_client")
 
+BEFORE_ARGS = ("tool_call_start", "tool_call_args_delta", "tool_call_args_complete")
+TYPES = (
+    "tool_call_args_complete",
+    "tool_call_answered",
+    "tool_call_progress",
+    "tool_call_result",
+    "unmatched",
+)
 RUNNING = "running"
 POSTPONED = "postponed "
 PROGRESS_FOR = 5.0  # seconds for the retries of a progress: a tool waits for it
@@ -71,9 +80,7 @@ class Run:
         self._session, self._call, self._grace = session, call, grace
         self._name = str(call["call"])
         self._with_args = call if {"tool_args", "args_text", "args_ref"} & call.keys() else None
-        self._events = session.events_of(
-            call, "tool_call_args_complete", "tool_call_progress", "tool_call_result", "unmatched"
-        )
+        self._events = session.events_of(call, BEFORE_ARGS, *TYPES)
         self._feed = self._events.read()
         self._mailbox: queue.SimpleQueue[Ended | Closed | Lost | Aborted] = queue.SimpleQueue()
         self._claim = 0  # input sequence of the claim, if this process has the call
@@ -87,10 +94,9 @@ class Run:
             closing = self._acquire()
             if closing is not None:
                 return self._result_of(closing)
-            self.args = self._session.args(self._with_args or {})
             threading.Thread(target=self._watch, name="streamer-run", daemon=True).start()
-            start(self)
             try:
+                self._start(start)
                 return self._settle()
             except (KeyboardInterrupt, SystemExit):
                 self._give_up("the process that ran the call was stopped")
@@ -119,7 +125,7 @@ class Run:
 
     def progress(self, message: str | None = None, percent: float | None = None) -> None:
         """Stores a progress. A failure does not fail the tool."""
-        if self.stop.is_set():
+        if self.stop.reason is not None:
             return
         try:
             self._session.progress(self._name, message, percent, retry_for=PROGRESS_FOR)
@@ -137,7 +143,7 @@ class Run:
             if event.get("call") == self._name:
                 if event.type == "tool_call_result":
                     return event
-                if event.type == "tool_call_args_complete":
+                if event.type == "tool_call_args_complete" or event.get("decision") == "edit":
                     self._with_args = event
                 seq, message = input_of(event), event.get("message")
                 pending = 0 if seq == pending else pending
@@ -162,6 +168,14 @@ class Run:
         self._session.progress(self._name, f"{POSTPONED}{self._claim}")
 
     # The execution
+
+    def _start(self, start: Callable[[Run], object]) -> None:
+        try:
+            self.args = self._session.args(self._with_args or {})
+        except (ToolError, StreamerError, ValueError) as error:
+            self.ended(error=error)
+        else:
+            start(self)
 
     def _watch(self) -> None:
         """Reports the result of the call, or that it cannot be read."""
@@ -197,9 +211,7 @@ class Run:
         while not isinstance(item := self._mailbox.get(), (Closed, Lost)):
             pass
         if isinstance(item, Closed) and not self._is_ours(item.event, tool, stored):
-            self.stop.set(reason_of(item.event))
-            self._report(tool)
-            raise Cancelled(item.event) from tool.error
+            raise Cancelled(item.event) from tool.error  # the result is a late one
         if tool.error is not None:
             raise tool.error
         return tool.value
@@ -223,8 +235,11 @@ class Run:
         """Reports whether the call was closed by the result of its tool."""
         if input_of(event) == stored:
             return True
-        # A retry after 2 minutes is another input with the same content.
-        return not event.get("synthetic") and self._session.tool_result(event) == self._body(tool)["content"]
+        if event.get("synthetic"):
+            return False
+        # A retry after 2 minutes is another input with the same content. The server returns numbers as text.
+        content, closing = self._body(tool)["content"], self._session.tool_result(event)
+        return bool(closing == content or closing == ("" if content is None else json.dumps(content)))
 
     def _wait_for_tool(self) -> Ended | None:
         """Returns the end of a tool that has to stop, None if it does not end in time."""
@@ -238,10 +253,11 @@ class Run:
 
     def _report(self, tool: Ended | None) -> None:
         """Stores whether the tool of a closed call really ended."""
-        body = {"call": self._name, "tool_state": "unknown"}
-        if tool is not None and (tool.error is not None or tool.value is None):
-            body["tool_state"] = "stopped"
-        elif tool is not None:
+        if tool is None:
+            body = {"call": self._name, "tool_state": "unknown"}
+        elif tool.error is not None or tool.value is None and self.stop.seen:
+            body = {"call": self._name, "tool_state": "stopped"}
+        else:
             body = {**self._body(tool), "tool_state": "finished_anyway"}
         try:
             self._session.store_result(body, retry_for=100.0)

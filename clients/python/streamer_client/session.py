@@ -12,10 +12,10 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
 from . import encoding, repairing
-from .errors import Cancelled
+from .errors import Cancelled, ToolError
 from .events import Event, Events
-from .publish import Tee
-from .running import Run, start_in_loop, start_in_thread
+from .publish import Accepted, Tee
+from .running import BEFORE_ARGS, Run, start_in_loop, start_in_thread
 from .threads import in_thread
 from .transport import RETRY_FOR, Transport
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 Call = Mapping[str, Any]  # any event of a call
 
 Decision = Literal["approve", "deny", "edit", "reply"]
-BEFORE_ARGS = ("tool_call_start", "tool_call_args_delta", "tool_call_args_complete")
+BEFORE_ANSWER = (*BEFORE_ARGS, "tool_call_awaiting_input")
 GRACE = 10.0  # seconds
 
 
@@ -75,16 +75,22 @@ class Session:
         return found
 
     def args(self, call: Call) -> Any:
-        """Returns the args of an event with complete args: parsed, or their text if they are not JSON."""
+        """Returns the args of an event with complete args, or their text if they are free text.
+
+        It raises ToolError if the model wrote args that are not valid.
+        """
         if "tool_args" in call:
             return call["tool_args"]
-        text: str = call.get("args_text", "")
-        if "args_ref" in call:
-            text = self._value(call, "args").decode()
-        if "args_ref" not in call or not call.get("args_valid"):
+        if call.get("args_valid") is False:
+            raise ToolError(f"the args are not valid: {call.get('args_error', '')}")
+        if "args_ref" not in call:
+            return call.get("args_text", "")
+        text = self._value(call, "args").decode()
+        try:
+            args = json.loads(text)
+            return json.loads(args) if call.get("double_encoded") else args
+        except ValueError:
             return text
-        args = json.loads(text)
-        return json.loads(args) if call.get("double_encoded") else args
 
     def tool_result(self, event: Call) -> Any:
         """Returns the value in a result."""
@@ -117,11 +123,13 @@ class Session:
         namespace: str | None = None,
         parent_call: str | None = None,
         accepted: bool = False,
-    ) -> Tee:
+        pick: Callable[[Any], Any] | None = None,
+    ) -> Tee | Accepted:
         """Returns the pieces of a stream, which are published while `for` or `async for` reads them.
 
-        A source is a response, or an iterable of bytes, texts, dicts or objects of an SDK. With accepted another
-        publisher, such as the tap, publishes the stream, and nothing is published here.
+        A source is a response, or an iterable of bytes, texts, dicts or objects of an SDK. Of a piece that only
+        contains one, pick returns what to publish, None for nothing. With accepted another publisher, such as the
+        tap, publishes the stream: the pieces are passed on, and nothing is published.
         """
         names = {"Streamer-Format": format, "Streamer-Namespace": namespace, "Streamer-Parent-Call": parent_call}
         headers = {name: value for name, value in names.items() if value is not None}
@@ -132,7 +140,7 @@ class Session:
         def end(reason: str, retry_for: float) -> object:
             return self.end(reason, namespace=namespace, retry_for=retry_for)
 
-        return Tee(source, post, end, publishes=not accepted)
+        return Accepted(source) if accepted else Tee(source, post, end, pick)
 
     def interrupt(self, **fields: Any) -> dict[str, Any]:
         """Closes open calls: those of a `run`, a `message_id`, or `calls`; all without one. `reason` is a text."""
@@ -211,7 +219,8 @@ class Session:
         """Executes a call at most once over all processes, stores the result, and returns it.
 
         The tool is called with the args, and with `stop` and `progress` if it has parameters of these names. It has
-        `grace` seconds to end after `stop` is set. Where another process has the call, its result is returned.
+        `grace` seconds to end after `stop` is set. If another process has the call, this one waits for the result, in
+        which a number is a text and None is "".
         It raises Cancelled if the call is closed, ToolError if the tool failed elsewhere, and the tool's own error.
         """
         result: T = Run(self, call, grace).execute(start_in_thread(tool))
@@ -228,7 +237,7 @@ class Session:
 
         It raises Cancelled if the call is closed in another way, and TimeoutError after the timeout in seconds.
         """
-        with self.events_of(call, "tool_call_answered", "tool_call_result") as events:
+        with self.events_of(call, BEFORE_ANSWER, "tool_call_answered", "tool_call_result") as events:
             timer = threading.Timer(timeout or 0, events.close)
             timer.daemon = True
             if timeout is not None:
@@ -243,14 +252,14 @@ class Session:
 
     async def wait_for_answer_async(self, call: Call) -> Answer:
         """Does what wait_for_answer does. asyncio.wait_for limits the time."""
-        async for event in self.events_of(call, "tool_call_answered", "tool_call_result"):
+        async for event in self.events_of(call, BEFORE_ANSWER, "tool_call_answered", "tool_call_result"):
             if answer := answer_in(event, call):
                 return answer
         raise AssertionError("the events of a session do not end")
 
-    def events_of(self, call: Call, *types: str) -> Events:
-        """Returns events that follow the complete args of a call, and those of other calls."""
-        seq = call.seq if isinstance(call, Event) and call.type in BEFORE_ARGS else 0
+    def events_of(self, call: Call, before: Iterable[str], *types: str) -> Events:
+        """Returns events of some types that follow the event of a call, if its own type is among those before."""
+        seq = call.seq if isinstance(call, Event) and call.type in before else 0
         return self.events(after=seq, types=types)
 
     def repair(
