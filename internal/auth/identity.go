@@ -27,11 +27,12 @@ const (
 	Watch     Action = iota // read the events
 	Publish                 // store deltas, results, progress and ends
 	Interrupt               // close open calls
+	Answer                  // answer calls that wait for a person
 	actions                 // number of actions
 )
 
 // String returns the name of the action, which is also its field in the claim.
-func (a Action) String() string { return [...]string{"watch", "publish", "interrupt"}[a] }
+func (a Action) String() string { return [...]string{"watch", "publish", "interrupt", "answer"}[a] }
 
 // Identity is the bearer of a token, and what it may do.
 type Identity struct {
@@ -47,7 +48,7 @@ type Identity struct {
 // Unlimited returns an identity that may do everything and does not expire.
 func Unlimited() *Identity {
 	all := []rule{{text: "*", pattern: true}}
-	return &Identity{rights: [actions][]rule{all, all, all}}
+	return &Identity{rights: [actions][]rule{all, all, all, all}}
 }
 
 // May reports whether an action is permitted on a session.

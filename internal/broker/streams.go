@@ -167,7 +167,7 @@ func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 	if b.partitions < 1 || b.partitions > maxPartitions {
 		return nil, fmt.Errorf("broker: %d partitions: 1 to %d are possible", b.partitions, maxPartitions)
 	}
-	config := b.config(StreamInputs, cmp.Or(b.opts.InputAge, defaultInputAge), "llm.*.delta", "llm.*.result", "llm.*.progress", "llm.*.interrupt", "llm.*.end", "_llm.>")
+	config := b.config(StreamInputs, cmp.Or(b.opts.InputAge, defaultInputAge), "llm.*.delta", "llm.*.result", "llm.*.progress", "llm.*.interrupt", subjectAnswer, "llm.*.end", "_llm.>")
 	config.SubjectTransform = &jetstream.SubjectTransformConfig{
 		Source:      "llm.*.*",
 		Destination: fmt.Sprintf("_llm.{{partition(%d,1)}}.{{wildcard(1)}}.{{wildcard(2)}}", b.partitions),
@@ -175,7 +175,7 @@ func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 	config.Duplicates = min(duplicates, config.MaxAge) // the server allows no longer window
 	config.Metadata = map[string]string{metaPartitions: strconv.Itoa(b.partitions)}
 	b.limitBytes(&config, info)
-	if info, err = b.raiseBytes(ctx, info); err != nil {
+	if info, err = b.extend(ctx, info); err != nil {
 		return nil, err
 	}
 	return b.createOrCheck(ctx, info, config, b.opts.InputAge)
@@ -282,20 +282,31 @@ func (b *Broker) limitBytes(config *jetstream.StreamConfig, info *streamInfo) {
 	}
 }
 
-// raiseBytes raises the limit of a bounded input stream to the configured one: that
-// is what an operator can do about a full stream. createOrCheck refuses a lower
-// limit.
-func (b *Broker) raiseBytes(ctx context.Context, info *streamInfo) (*streamInfo, error) {
-	if info == nil || info.Config.MaxBytes <= 0 || b.opts.MaxBytes <= info.Config.MaxBytes {
+// subjectAnswer is a subject of the input stream that streams of earlier versions lack.
+const subjectAnswer = "llm.*.answer"
+
+// extend adds the subject that an input stream of an earlier version lacks, and raises the
+// limit of a bounded one to the configured one: that is what an operator can do about a
+// full stream. createOrCheck refuses a lower limit.
+func (b *Broker) extend(ctx context.Context, info *streamInfo) (*streamInfo, error) {
+	if info == nil || b.opts.Existing { // a tool changes nothing
 		return info, nil
 	}
 	config := info.Config
-	config.MaxBytes = b.opts.MaxBytes
-	raised := &streamInfo{}
-	if err := b.ask(ctx, apiStreamUpdate+StreamInputs, config, raised); err != nil {
-		return nil, fmt.Errorf("broker: raising the limit of stream %s to %d bytes: %w", StreamInputs, config.MaxBytes, err)
+	if config.MaxBytes > 0 {
+		config.MaxBytes = max(config.MaxBytes, b.opts.MaxBytes)
 	}
-	return raised, nil
+	if !slices.Contains(config.Subjects, subjectAnswer) {
+		config.Subjects = append(slices.Clone(config.Subjects), subjectAnswer)
+	}
+	if config.MaxBytes == info.Config.MaxBytes && len(config.Subjects) == len(info.Config.Subjects) {
+		return info, nil
+	}
+	extended := &streamInfo{}
+	if err := b.ask(ctx, apiStreamUpdate+StreamInputs, config, extended); err != nil {
+		return nil, fmt.Errorf("broker: changing stream %s to the subjects %s and at most %d bytes: %w", StreamInputs, config.Subjects, config.MaxBytes, err)
+	}
+	return extended, nil
 }
 
 // adoptStorage adopts the storage of the input stream where none is configured, so

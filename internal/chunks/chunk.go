@@ -46,7 +46,9 @@ const (
 	// Ended: nothing more comes for the message (message_stop). Without Message it
 	// means every message of the Namespace that has its Finish.
 	Ended
-	// Result: a tool result. ID, Call, Text or Content, Status, Name, Index.
+	// Result: a tool result. ID, Call, Text or Content, Status, Name, Index. Why states
+	// whether the tool of a closed call stopped: stopped or unknown (there is no result),
+	// or finished_anyway.
 	// Without ID and Call it means the oldest open call of that Name and, where
 	// given, that Index.
 	Result

@@ -138,7 +138,7 @@ func ParseRecorded(line []byte) (Recorded, bool) {
 		return Recorded{}, false
 	}
 	switch fields.Kind {
-	case inputs.Delta, inputs.Result, inputs.Progress, inputs.Interrupt, inputs.End:
+	case inputs.Delta, inputs.Result, inputs.Progress, inputs.Interrupt, inputs.Answer, inputs.End:
 		at := min(max(fields.At, 0), math.MaxInt64/int64(time.Millisecond))
 		return Recorded{time.Duration(at) * time.Millisecond, fields.Kind, fields.Data}, true
 	}

@@ -43,9 +43,9 @@ func TestResult(t *testing.T) {
 		"another constructor": {`{"lc":1,"type":"constructor","id":["AIMessage"],"kwargs":{}}`, `problem bad_shape at 0: the message is a "AIMessage", not a ToolMessage`},
 		"native, empty":       {`{"tool_call_id":"a"}`, `result ID="a" Status="success"`},
 		"native, metadata":    {`{"tool_call_id":"a","content":"x","took_ms":5}`, `result ID="a" Text="x" Status="success"`},
-		"native, misspelt":    {`{"tool_call_id":"a","Content":"x"}`, `problem bad_shape at 0: the result has no field "Content"; did you mean content? Its fields are tool_call_id, call, content, status, name`},
-		"native, no content":  {`{"tool_call_id":"a","text":"x"}`, `problem bad_shape at 0: content is missing, and the result has no field "text"; its fields are tool_call_id, call, content, status, name`},
-		"native, other case":  {`{"tool_call_id":"a","content":"x","STATUS":"error"}`, `problem bad_shape at 0: the result has no field "STATUS"; did you mean status? Its fields are tool_call_id, call, content, status, name`},
+		"native, misspelt":    {`{"tool_call_id":"a","Content":"x"}`, `problem bad_shape at 0: the result has no field "Content"; did you mean content? Its fields are tool_call_id, call, content, status, name, tool_state`},
+		"native, no content":  {`{"tool_call_id":"a","text":"x"}`, `problem bad_shape at 0: content is missing, and the result has no field "text"; its fields are tool_call_id, call, content, status, name, tool_state`},
+		"native, other case":  {`{"tool_call_id":"a","content":"x","STATUS":"error"}`, `problem bad_shape at 0: the result has no field "STATUS"; did you mean status? Its fields are tool_call_id, call, content, status, name, tool_state`},
 		"native, twice":       {`[{"tool_call_id":"a","content":"x","content":"y"},{"tool_call_id":"b","content":"z"}]`, "result ID=\"b\" Text=\"z\" Status=\"success\"\nproblem bad_shape at 0: result 0: the result has content twice"},
 		"user without result": {`{"role":"user","content":[{"type":"text","text":"x"}]}`, "problem bad_shape at 0: the user message has no tool_result block"},
 	} {

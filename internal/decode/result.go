@@ -12,7 +12,8 @@ import (
 
 // Result reads the body of a result input, one of these or an array of them:
 //
-//	{"tool_call_id","call"?,"content","status"?: "success","error","denied"}   native
+//	{"tool_call_id","call"?,"content","status"?: "success","error","denied",   native
+//	 "tool_state"?: "stopped","finished_anyway","unknown"}
 //	{"type":"tool","tool_call_id","content","status"?,"name"?}                 LangChain ToolMessage, flat,
 //	                                                                           as {type,data}, or as lc constructor
 //	{"role":"tool","tool_call_id","content"}                                   OpenAI chat
@@ -42,10 +43,15 @@ func (r *Reader) Result(data []byte) ([]chunks.Chunk, *wire.Problem) {
 	w := &r.w
 	w.Reset()
 	one := func(v jsonscan.Value) *wire.Problem {
-		if p := checkNative(v); p != nil {
-			return p
+		state, p := checkNative(v)
+		if p == nil {
+			p = w.Result(v)
 		}
-		return w.Result(v)
+		if p == nil && state != "" {
+			list := w.Chunks()
+			list[len(list)-1].Why = state
+		}
+		return p
 	}
 	v := jsonscan.ValueOf(text)
 	if !v.IsArray() {
@@ -62,19 +68,25 @@ func (r *Reader) Result(data []byte) ([]chunks.Chunk, *wire.Problem) {
 	return w.Chunks(), first
 }
 
-// checkNative returns the Problem of a result of the native shape that differs from
-// what the sender intended: a repeated field, a field that differs from a known one
-// only in case, or an unknown field where content is missing. Other unknown fields are
-// ignored, and a result without content is empty. Results of other shapes are not
-// checked, because they have further fields.
-func checkNative(v jsonscan.Value) *wire.Problem {
+// checkNative returns the tool_state of a result of the native shape, and the Problem of
+// one that differs from what the sender intended: a repeated field, a field that differs
+// from a known one only in case, or an unknown field where content is missing. Other
+// unknown fields are ignored, and a result without content is empty. Results of other
+// shapes are not checked, because they have further fields.
+func checkNative(v jsonscan.Value) (state string, problem *wire.Problem) {
 	if !native(v) {
-		return nil
+		return "", nil
 	}
-	fields := []string{"tool_call_id", "call", "content", "status", "name"}
-	var b body
+	fields := []string{"tool_call_id", "call", "content", "status", "name", "tool_state"}
+	b := newBody()
 	b.once(v, "result", fields)
 	missing := v.Member("content").Raw == ""
+	if s := v.Member("tool_state"); s.Present() {
+		state = b.OneOf("tool_state", b.word("tool_state", s), "stopped", "finished_anyway", "unknown")
+		if state != "" && missing != (state != "finished_anyway") {
+			b.Fail(wire.WrongShape("content belongs to the tool_state finished_anyway, and to no other"))
+		}
+	}
 	for m := v.Members(); m.Next(); {
 		switch {
 		case slices.Contains(fields, m.Key):
@@ -84,7 +96,7 @@ func checkNative(v jsonscan.Value) *wire.Problem {
 			b.Fail(wire.WrongShape("content is missing, and the result has no field %q; its fields are %s", wire.Clip(m.Key), strings.Join(fields, ", ")))
 		}
 	}
-	return b.Problem
+	return state, b.Problem
 }
 
 // native reports whether an object has none of the members that identify the other

@@ -44,7 +44,7 @@ func dispatch(h handler, e *events.Event) {
 		h.completeArgs(e)
 	case events.ToolCallAwaiting:
 		h.await(e)
-	case events.ToolCallProgress:
+	case events.ToolCallProgress, events.ToolCallAnswered:
 		h.progress(e)
 	case events.ToolCallResult:
 		h.result(e)

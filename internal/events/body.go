@@ -89,6 +89,8 @@ func (w *writer) content(e *Event) {
 
 func (w *writer) waiting(e *Event) {
 	w.text("interrupt_id", e.InterruptID)
+	w.text("decision", e.Decision)
+	w.raw("value", e.Value)
 	w.text("message", e.Progress)
 	if e.Percent != nil {
 		b, err := json.Marshal(*e.Percent)
@@ -105,6 +107,7 @@ func (w *writer) outcome(e *Event) {
 	w.raw("tool_result", e.ToolResult)
 	w.ref("tool_result_ref", e.ToolResultRef)
 	w.flag("conflict", e.Conflict)
+	w.text("tool_state", e.ToolState)
 	w.answer("args_complete", e.ArgsAnnounced)
 	w.count("duration_ms", e.DurationMS)
 	w.count("args_ms", e.ArgsMS)
@@ -171,6 +174,7 @@ func (w *writer) target(name string, t *Target) {
 		w.list("calls", t.Calls)
 		w.text("message_id", t.MessageID)
 		w.text("run", t.Run)
+		w.text("interrupt_id", t.InterruptID)
 		if t.More != 0 {
 			w.number("more", int64(t.More))
 		}

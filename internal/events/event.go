@@ -30,6 +30,7 @@ const (
 	ToolCallArgsDelta    Type = "tool_call_args_delta"
 	ToolCallArgsComplete Type = "tool_call_args_complete"
 	ToolCallAwaiting     Type = "tool_call_awaiting_input"
+	ToolCallAnswered     Type = "tool_call_answered"
 	ToolCallProgress     Type = "tool_call_progress"
 	ToolCallResult       Type = "tool_call_result"
 	ToolCallLateResult   Type = "tool_call_late_result"
@@ -49,7 +50,7 @@ const (
 func Types() []Type {
 	return []Type{
 		RunStarted, RunFinished, MessageStarted, MessageFinished, AgentResponseChunk, PartFinished, HumanMessage,
-		ToolCallStart, ToolCallArgsDelta, ToolCallArgsComplete, ToolCallAwaiting, ToolCallProgress, ToolCallResult,
+		ToolCallStart, ToolCallArgsDelta, ToolCallArgsComplete, ToolCallAwaiting, ToolCallAnswered, ToolCallProgress, ToolCallResult,
 		ToolCallLateResult, ToolCallParent, OrphanResult, Rejected, Unmatched, Interruption, Synthetic,
 	}
 }
@@ -131,7 +132,7 @@ type Event struct {
 	IDSynthesized bool            `json:"id_synthesized,omitempty"`
 	UID           string          `json:"uid,omitempty"` // ID, or ID~Call if the session used ID before
 	ToolName      string          `json:"tool_name,omitempty"`
-	Kind          string          `json:"kind,omitempty"` // of a call: function, custom, mcp, server…; of content: text, reasoning; of awaiting_input: what is awaited; of unmatched: progress, interrupt
+	Kind          string          `json:"kind,omitempty"` // of a call: function, custom, mcp, server…; of content: text, reasoning; of awaiting_input: what is awaited; of unmatched: the kind of the input
 	Timestamp     Time            `json:"timestamp"`      // fold time
 
 	Role             string `json:"role,omitempty"`
@@ -149,19 +150,22 @@ type Event struct {
 	ArgsValid     *bool           `json:"args_valid,omitempty"`
 	ArgsError     string          `json:"args_error,omitempty"` // the fault of invalid args, and its position
 	DoubleEncoded bool            `json:"double_encoded,omitempty"`
-	By            string          `json:"by,omitempty"` // cause of completion: call, message, next, result, idle
+	By            string          `json:"by,omitempty"` // cause of completion: call, message, next, result, idle; of answered: the person
 	ArgsRef       *Ref            `json:"args_ref,omitempty"`
 
-	InterruptID string   `json:"interrupt_id,omitempty"`
-	Progress    string   `json:"message,omitempty"`
-	Percent     *float64 `json:"percent,omitempty"`
+	InterruptID string          `json:"interrupt_id,omitempty"`
+	Decision    string          `json:"decision,omitempty"` // of answered: approve, deny, edit, reply
+	Value       json.RawMessage `json:"value,omitempty"`    // of answered: what the person said
+	Progress    string          `json:"message,omitempty"`
+	Percent     *float64        `json:"percent,omitempty"`
 
 	Status        Status          `json:"status,omitempty"`
 	Synthetic     bool            `json:"synthetic,omitempty"`
 	Reason        *Reason         `json:"reason,omitempty"`
 	ToolResult    json.RawMessage `json:"tool_result,omitempty"` // a string, or the JSON value of the tool
 	ToolResultRef *Ref            `json:"tool_result_ref,omitempty"`
-	Conflict      bool            `json:"conflict,omitempty"` // another real result precedes this one
+	Conflict      bool            `json:"conflict,omitempty"`   // another real result precedes this one
+	ToolState     string          `json:"tool_state,omitempty"` // of late_result: state of the tool: stopped, finished_anyway, unknown
 	ArgsAnnounced *bool           `json:"args_complete,omitempty"`
 	DurationMS    *int64          `json:"duration_ms,omitempty"` // start → terminal
 	ArgsMS        *int64          `json:"args_ms,omitempty"`     // start → args complete
@@ -175,7 +179,7 @@ type Event struct {
 	Closed *int64   `json:"closed,omitempty"` // of interrupted: number of calls that the interrupt closed
 	Calls  []string `json:"calls,omitempty"`  // of interrupted: the first of these calls
 	Target *Target  `json:"target,omitempty"` // of unmatched: what was not open; of interrupted: what was named
-	Input  uint64   `json:"input,omitempty"`  // of rejected, unmatched and interrupted: sequence of the input
+	Input  uint64   `json:"input,omitempty"`  // of rejected, unmatched, answered and interrupted: sequence of the input
 
 	// Message is the synthetic tool result, ready to append to a history of
 	// Shape. Text is the kind of text in it. Only Type Synthetic has them.
@@ -233,7 +237,8 @@ type Target struct {
 	Calls       []string `json:"calls,omitempty"`
 	MessageID   string   `json:"message_id,omitempty"`
 	Run         string   `json:"run,omitempty"`
-	More        int      `json:"more,omitempty"` // number of calls that are not in the lists
+	InterruptID string   `json:"interrupt_id,omitempty"` // of an answer
+	More        int      `json:"more,omitempty"`         // number of calls that are not in the lists
 }
 
 // Large appends a blob with the value to Blobs and returns its reference.

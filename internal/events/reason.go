@@ -19,6 +19,7 @@ const (
 	BySuperseded    Code = "superseded"
 	ByArgsTimeout   Code = "args_timeout"
 	ByResultTimeout Code = "result_timeout"
+	ByDenied        Code = "denied"          // by a person
 	ByCut           Code = "args_incomplete" // the model was cut off in the args
 	ByExpired       Code = "expired"
 	ByLost          Code = "lost"
@@ -61,6 +62,8 @@ func TextFor(code Code, argsUsable bool) Text {
 	switch {
 	case code == ByNewMessage:
 		return TextNewMessage
+	case code == ByDenied:
+		return TextDenied
 	case !argsUsable, code == ByCut:
 		return TextArgs
 	}

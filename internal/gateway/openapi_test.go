@@ -243,7 +243,7 @@ func (a *answers) good() {
 	for path, body := range map[string]string{
 		"/v1/ag-ui/s": `{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"a"}]}`, thread + "/history": "{}",
 		thread + "/runs/" + run + "/cancel": "", thread + "/stream/events": `{"channels":["tools","lifecycle"]}`, "/v1/login": "",
-		"/v1/repair": `{"messages":[{"role":"user","content":"a"}]}`, "/v1/sessions/s/interrupt": `{"run":"1.0","reason":"user"}`, "/v1/sessions/s/end": `{"reason":"completed"}`,
+		"/v1/repair": `{"messages":[{"role":"user","content":"a"}]}`, "/v1/sessions/s/interrupt": `{"run":"1.0","reason":"user"}`, "/v1/sessions/s/answer": `{"call":"1.0","decision":"approve"}`, "/v1/sessions/s/end": `{"reason":"completed"}`,
 		"/v1/sessions/s/deltas": "{}", "/v1/sessions/s/results": `{"tool_call_id":"x"}`, "/v1/sessions/s/progress": `{"tool_call_id":"x"}`,
 	} {
 		a.request("POST", url+path, strings.NewReader(body))
@@ -283,7 +283,7 @@ func (a *answers) faulty() {
 	defer stopBare()
 	a.request("GET", bare+"/", http.NoBody)
 	for path, size := range map[string]int{
-		"/v1/ag-ui/s": agui.MaxHistory + 1, thread + "/stream/events": langgraph.MaxFilter + 1, "/v1/repair": 101, "/v1/sessions/s/interrupt": 101, "/v1/sessions/s/end": 101,
+		"/v1/ag-ui/s": agui.MaxHistory + 1, thread + "/stream/events": langgraph.MaxFilter + 1, "/v1/repair": 101, "/v1/sessions/s/interrupt": 101, "/v1/sessions/s/answer": 101, "/v1/sessions/s/end": 101,
 	} {
 		a.request("POST", url+path, strings.NewReader(strings.Repeat(" ", size)))
 	}

@@ -21,6 +21,8 @@ func needs(path, methods string) (actions []auth.Action, own bool) {
 	case "/v1/sessions/{session}/deltas", "/v1/sessions/{session}/results",
 		"/v1/sessions/{session}/progress", "/v1/sessions/{session}/end":
 		return []auth.Action{auth.Publish}, false
+	case "/v1/sessions/{session}/answer":
+		return []auth.Action{auth.Answer}, false
 	case "/v1/sessions/{session}/interrupt", "/v1/langgraph/threads/{session}/runs/{run}/cancel":
 		return []auth.Action{auth.Interrupt}, false
 	case "/v1/ag-ui/{session}", "/v1/langgraph/threads/{session}/history", "/v1/langgraph/threads/{session}/stream/events":
@@ -29,7 +31,7 @@ func needs(path, methods string) (actions []auth.Action, own bool) {
 	if methods == http.MethodGet {
 		return []auth.Action{auth.Watch}, false
 	}
-	return []auth.Action{auth.Watch, auth.Publish, auth.Interrupt}, false
+	return []auth.Action{auth.Watch, auth.Publish, auth.Interrupt, auth.Answer}, false
 }
 
 // permitted returns a handler that in addition requires the rights that a path needs:

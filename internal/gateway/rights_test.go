@@ -25,7 +25,7 @@ import (
 
 const (
 	jwtSecret  = "0123456789abcdef0123456789abcdef"
-	everything = `{"watch":[{"pattern":"*"}],"publish":[{"pattern":"*"}],"interrupt":[{"pattern":"*"}]}`
+	everything = `{"watch":[{"pattern":"*"}],"publish":[{"pattern":"*"}],"interrupt":[{"pattern":"*"}],"answer":[{"pattern":"*"}]}`
 )
 
 // withTokens returns the options of a gateway that accepts tokens signed with
@@ -104,6 +104,7 @@ func TestRights(t *testing.T) {
 		{"POST", "/v1/sessions/s/end", "", [5]int{403, 202, 403, 202, 403}},
 		{"POST", "/v1/sessions/s/interrupt", "", [5]int{403, 403, 202, 202, 403}},
 		{"POST", "/v1/sessions/t/interrupt", "", [5]int{403, 403, 403, 202, 403}},
+		{"POST", "/v1/sessions/s/answer", `{"call":"1.0","decision":"approve"}`, [5]int{403, 403, 403, 202, 403}},
 		{"POST", "/v1/repair", `{` + history, [5]int{200, 200, 200, 200, 200}},
 		{"POST", "/v1/repair", `{"session":"s",` + history, [5]int{200, 403, 403, 200, 403}},
 		{"POST", "/v1/repair", `{"session":"t",` + history, [5]int{403, 403, 403, 200, 403}},
@@ -133,9 +134,9 @@ func TestNeeds(t *testing.T) {
 		want          int // number of rights
 	}{
 		{"/v1/new/{session}", "GET", 1},
-		{"/v1/new/{session}", "POST", 3},
-		{"/v1/new/{session}", "GET, POST", 3},
-		{"/v1/new", "DELETE", 3},
+		{"/v1/new/{session}", "POST", 4},
+		{"/v1/new/{session}", "GET, POST", 4},
+		{"/v1/new", "DELETE", 4},
 		{"/v1/sessions/{session}/interrupt", "POST", 1},
 		{"/v1/sessions/", "GET", 1},
 	} {

@@ -24,6 +24,7 @@ var kinds = [...]struct {
 	{"results", inputs.Result},
 	{"progress", inputs.Progress},
 	{"interrupt", inputs.Interrupt},
+	{"answer", inputs.Answer},
 	{"end", inputs.End},
 }
 

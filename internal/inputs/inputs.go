@@ -24,13 +24,14 @@ var (
 // Kind is the last token of an input's subject.
 type Kind string
 
-// The kinds of inputs. Clients publish the first five; streamer publishes the
+// The kinds of inputs. Clients publish the first six; streamer publishes the
 // others.
 const (
 	Delta     Kind = "delta"
 	Result    Kind = "result"
 	Progress  Kind = "progress"
 	Interrupt Kind = "interrupt"
+	Answer    Kind = "answer" // of a person, to calls that wait
 	End       Kind = "end"
 	Clock     Kind = "clock" // a deadline or flush of a session
 	Rules     Kind = "rules" // new settings of a partition
@@ -40,7 +41,7 @@ const (
 // OfSession reports whether inputs of the kind belong to a session.
 func (k Kind) OfSession() bool {
 	switch k {
-	case Delta, Result, Progress, Interrupt, End, Clock:
+	case Delta, Result, Progress, Interrupt, Answer, End, Clock:
 		return true
 	}
 	return false

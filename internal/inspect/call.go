@@ -82,6 +82,8 @@ func (c *Call) apply(e *events.Event) {
 		c.Status, c.Complete = events.ArgsComplete, at
 	case events.ToolCallAwaiting:
 		c.Status, c.Awaiting = events.AwaitingInput, at
+	case events.ToolCallAnswered:
+		c.Status = e.Status
 	case events.ToolCallProgress:
 		c.Progress = e.Progress
 	case events.ToolCallResult:

@@ -112,7 +112,7 @@ func shown(typ events.Type, terminal bool) bool {
 	switch typ {
 	case events.ToolCallResult, events.ToolCallLateResult:
 		return true
-	case events.ToolCallStart, events.ToolCallArgsComplete, events.ToolCallAwaiting:
+	case events.ToolCallStart, events.ToolCallArgsComplete, events.ToolCallAwaiting, events.ToolCallAnswered:
 		return !terminal
 	default:
 		return false

@@ -18,6 +18,13 @@ func (s *State) Fields(f *stored.Fields) {
 	stored.List(f, "messages", &s.Messages, messageFields)
 	stored.Object(f, "memory", &s.Memory, (*Memory).fields)
 	stored.Pointer(f, "human", &s.Human, (*Human).fields)
+	stored.Pointer(f, "stop", &s.Stop, (*Stop).fields)
+}
+
+func (s *Stop) fields(f *stored.Fields) {
+	f.Text("reason", &s.Reason)
+	stored.Number(f, "until", &s.Until)
+	f.Text("run", &s.Run)
 }
 
 func (r *Run) fields(f *stored.Fields) {

@@ -20,6 +20,20 @@ func (in *Interrupt) covers(m *Message) bool {
 	return (in.Run == "" || m.Run == in.Run) && (in.MessageID == "" || m.ID == in.MessageID)
 }
 
+// NextRun is the run of an interrupt that means the open run, or the next one if none is
+// open: a stop can overtake the first token of what it stops.
+const NextRun = "next"
+
+// Stop is an interrupt that waits for the next run.
+type Stop struct {
+	Reason string
+	Until  events.Time // the time of the session after which no run begins that it means
+	Run    string      // that it means, "" until one begins
+}
+
+// stopWaits is how long in ms an interrupt waits for the next run.
+const stopWaits events.Time = 60_000
+
 // Interrupt closes the calls that an interrupt covers. Where it names no call it
 // also mutes the open messages, and where it names no message either it ends the
 // run. What it names and does not find open is reported. The last event is its answer.
@@ -29,9 +43,12 @@ func (st *Step) Interrupt(in Interrupt) {
 	if st.State.Run != nil {
 		run = st.State.Run.ID
 	}
-	if len(in.IDs)+len(in.Calls) > 0 {
+	switch {
+	case len(in.IDs)+len(in.Calls) > 0:
 		st.interruptCalls(&in)
-	} else {
+	case in.Run == NextRun && run == "":
+		st.State.Stop = &Stop{Reason: in.Reason, Until: st.State.Time + stopWaits}
+	default:
 		st.interruptAll(&in)
 	}
 	st.dropFinished()
@@ -39,7 +56,38 @@ func (st *Step) Interrupt(in Interrupt) {
 	st.answerInterrupt(&in, run, from)
 }
 
+// meet notes the run that an interrupt has waited for.
+func (s *State) meet(run string) {
+	switch {
+	case s.Stop == nil:
+	case s.Stop.Run != "" || s.Time > s.Stop.Until:
+		s.Stop = nil
+	default:
+		s.Stop.Run = run
+	}
+}
+
+// applyStop ends the run that an interrupt has waited for, when its first message begins.
+func (st *Step) applyStop() {
+	s := st.State
+	if s.Stop == nil || s.Stop.Run == "" {
+		return
+	}
+	stop := s.Stop
+	switch {
+	case s.Run == nil || s.Run.ID != stop.Run: // it is over
+		s.Stop = nil
+	case slices.ContainsFunc(s.Messages, func(m *Message) bool { return m.Run == stop.Run }):
+		s.Stop = nil
+		st.interruptAll(&Interrupt{Reason: stop.Reason, Run: stop.Run})
+		st.dropFinished()
+	}
+}
+
 func (st *Step) interruptAll(in *Interrupt) {
+	if run := st.State.Run; run != nil && in.Run == NextRun {
+		in.Run = run.ID
+	}
 	from := len(st.Out)
 	st.closeCalls(in.covers, false, events.ByInterrupt, in.Reason)
 	st.mute(in.covers)

@@ -8,7 +8,7 @@ import (
 )
 
 func resultOf(c *chunks.Chunk) Result {
-	r := Result{ID: clone(c.ID), Name: clone(c.Name), Namespace: clone(c.Namespace), Status: resultStatus(c.Status), repeated: c.Repeated, index: clone(c.Index)}
+	r := Result{ID: clone(c.ID), Name: clone(c.Name), Namespace: clone(c.Namespace), Status: resultStatus(c.Status), repeated: c.Repeated, index: clone(c.Index), state: clone(c.Why)}
 	if c.Content != "" {
 		r.Content = []byte(clone(c.Content))
 	} else {
@@ -34,6 +34,10 @@ func resultStatus(s string) events.Status {
 // the sender does not know it. A result with neither that nor an id is matched by
 // its tool, because some wires have no ids.
 func (st *Step) Result(r Result, call string) {
+	if r.state == "stopped" || r.state == "unknown" {
+		st.toolState(&r, call)
+		return
+	}
 	if r.ID == "" && call == "" && r.Name != "" {
 		st.resultByTool(r)
 		return
@@ -47,6 +51,21 @@ func (st *Step) Result(r Result, call string) {
 		return
 	}
 	st.orphan(r, call)
+}
+
+// toolState emits whether the tool of a closed call stopped. There is no result.
+func (st *Step) toolState(r *Result, call string) {
+	old := st.closed(*r, call)
+	if m, _ := st.find(r.ID, call, r.namespace()); m != nil || old == nil || old.Call == "" {
+		t := &events.Target{}
+		t.ToolCallIDs, t.Calls, t.More = missing(present(r.ID), present(call))
+		st.unmatched(resultKind, t)
+		return
+	}
+	r.Content = []byte(r.state)
+	if old.Others.add(r.digest()) {
+		st.emitClosed(events.ToolCallLateResult, old).ToolState = r.state
+	}
 }
 
 // repeatsClosed reports whether a result of a repeated history is that of a
@@ -213,7 +232,7 @@ func (st *Step) late(old *Closed, r Result) {
 		return
 	}
 	e := st.emitClosed(events.ToolCallLateResult, old)
-	e.Status, e.ToolResult, e.Conflict = r.Status, r.Content, old.Real != ""
+	e.Status, e.ToolResult, e.Conflict, e.ToolState = r.Status, r.Content, old.Real != "", r.state
 	if old.Real == "" {
 		old.Real = d
 	}

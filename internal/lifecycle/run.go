@@ -23,6 +23,7 @@ func (st *Step) startRun(id string) {
 		id = clone(id)
 	}
 	s.Run, s.LastRun, s.Turn = &Run{ID: id}, id, AtStart
+	s.meet(id)
 	st.emit(events.RunStarted)
 }
 

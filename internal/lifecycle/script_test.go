@@ -252,6 +252,8 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 			in.Calls = strings.Split(a["call"], ",")
 		}
 		st.Interrupt(in)
+	case "reply":
+		st.Reply(Reply{ID: a["id"], Call: a["call"], InterruptID: a["interrupt"], Decision: a["decision"], Args: a["args"], Value: a["value"], Text: a["text"], By: a["by"]})
 	case "end":
 		st.End(events.Status(a["status"]), "")
 	case "deadline":
@@ -357,7 +359,7 @@ func (p *player) check(line string, out []events.Event) {
 				p.t.Errorf("%s: call %s has two results", line, e.Call)
 			}
 			fallthrough
-		case events.ToolCallArgsDelta, events.ToolCallArgsComplete, events.ToolCallProgress, events.ToolCallAwaiting:
+		case events.ToolCallArgsDelta, events.ToolCallArgsComplete, events.ToolCallProgress, events.ToolCallAwaiting, events.ToolCallAnswered:
 			if !p.began[e.Call] {
 				p.t.Errorf("%s: %s of call %s before its start", line, e.Type, e.Call)
 			}
@@ -441,6 +443,13 @@ func describe(e *events.Event) string {
 		put("calls", strings.Join(e.Calls, ","))
 	}
 	put("by", e.By)
+	put("decision", e.Decision)
+	put("value", string(e.Value))
+	put("tool", e.ToolState)
+	if e.Type == events.ToolCallAnswered {
+		put("interrupt", e.InterruptID)
+		put("args", string(e.ToolArgs))
+	}
 	if !e.Synthetic {
 		put("result", string(e.ToolResult))
 	}

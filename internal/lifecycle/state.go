@@ -44,6 +44,8 @@ type State struct {
 	// Human is the last human message that was emitted, whose text may go on; nil
 	// where there is none.
 	Human *Human
+	// Stop is an interrupt that waits for the next run, nil if there is none.
+	Stop *Stop
 }
 
 // Turn is the position in a run.
@@ -179,6 +181,8 @@ type Result struct {
 	Content []byte
 	// Others are results that were emitted while this one waited for the args.
 	Others Digests
+	// state is that of the tool of a closed call; see chunks.Result.
+	state string
 
 	repeated bool   // it is part of a repeated history
 	index    string // raw, of its call, where the wire has no ids

@@ -194,6 +194,7 @@ func (st *Step) Reject(code events.Code, offset int, text string) {
 
 // Done ends the step and returns its events.
 func (st *Step) Done() []events.Event {
+	st.applyStop()
 	st.EndEvent()
 	return st.Out
 }

@@ -9,6 +9,8 @@ import (
 const (
 	progressKind  = "progress"
 	interruptKind = "interrupt"
+	answerKind    = "answer"
+	resultKind    = "result"
 )
 
 // Bounds of the names in an unmatched event.

@@ -337,7 +337,7 @@ func denying(name, password, subject string) string {
 // process, whose messages they must not receive.
 func agent(password string) string {
 	return fmt.Sprintf(`{user: %s, password: %s, permissions: {
-  publish: ["llm.*.delta", "llm.*.result", "llm.*.progress", "llm.*.interrupt", "llm.*.end"]
+  publish: ["llm.*.delta", "llm.*.result", "llm.*.progress", "llm.*.interrupt", "llm.*.answer", "llm.*.end"]
   subscribe: ["_INBOX.>", "toolcalls.>"]
 }}`, agentUser, strconv.Quote(password))
 }

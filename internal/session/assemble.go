@@ -118,7 +118,7 @@ func (c *AssembledCall) take(e *events.Event) {
 		c.completed(e)
 	case events.ToolCallAwaiting:
 		c.Status = events.AwaitingInput
-	case events.ToolCallProgress:
+	case events.ToolCallProgress, events.ToolCallAnswered:
 		if e.Status != "" { // a wait ended
 			c.Status = e.Status
 		}

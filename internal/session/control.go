@@ -26,6 +26,10 @@ func feed(step *lifecycle.Step, s *State, in *Input) {
 		if i, problem := decode.Interrupt(in.Data); !reject(step, problem) {
 			step.Interrupt(lifecycle.Interrupt{Reason: i.Reason, IDs: i.ToolCallIDs, Calls: i.Calls, MessageID: i.MessageID, Run: i.Run})
 		}
+	case inputs.Answer:
+		if a, problem := decode.Answer(in.Data); !reject(step, problem) {
+			step.Reply(lifecycle.Reply{ID: a.ToolCallID, Call: a.Call, InterruptID: a.InterruptID, Decision: a.Decision, Args: a.Args, Value: a.Value, Text: a.Text, By: a.By})
+		}
 	case inputs.End:
 		feedEnd(step, s, in)
 	case inputs.Clock:
@@ -51,7 +55,7 @@ func feedEnd(step *lifecycle.Step, s *State, in *Input) {
 }
 
 // Check returns an error where Fold would reject the body of a result, progress,
-// interrupt or end, or a part of it. The error has the text of the rejected event
+// interrupt, answer or end, or a part of it. The error has the text of the rejected event
 // and, where the body is no JSON, the place.
 func Check(kind inputs.Kind, data []byte) error {
 	var p *decode.Problem
@@ -62,6 +66,8 @@ func Check(kind inputs.Kind, data []byte) error {
 		_, p = decode.Progress(data)
 	case inputs.Interrupt:
 		_, p = decode.Interrupt(data)
+	case inputs.Answer:
+		_, p = decode.Answer(data)
 	case inputs.End:
 		_, p = decode.End(data)
 	}

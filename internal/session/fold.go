@@ -36,8 +36,9 @@ type State struct {
 	N    uint64       // the last folded input
 	Read decode.State // of the stream of the root
 	Life lifecycle.State
-	// Streams are those of the agents below the root.
-	Streams []stream
+	// Agents has the streams of the agents below the root, nil if there are none: few
+	// sessions have some.
+	Agents *agents
 }
 
 // Fold folds one input into s and appends the events that follow to dst.

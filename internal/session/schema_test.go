@@ -25,22 +25,26 @@ func TestEventsMatchSchema(t *testing.T) {
 	}
 	seen := map[events.Type]int{}
 	refs := 0
+	lists := [][]events.Event{eventsOf(answered())}
 	for i, file := range files {
 		size := 10
 		if i == 0 {
 			size = 70_000
 		}
-		for _, e := range eventsOf(withControls(lines(t, file), size)) {
+		lists = append(lists, eventsOf(withControls(lines(t, file), size)))
+	}
+	for _, list := range lists {
+		for _, e := range list {
 			seen[e.Type]++
 			if e.Type == events.Synthetic {
 				continue // the body is a tool message
 			}
 			body, err := e.Body()
 			if err != nil {
-				t.Fatalf("%s: %v", file, err)
+				t.Fatal(err)
 			}
 			if err := schema.Check(e.Type, body); err != nil {
-				t.Errorf("%s: %s\n%v", file, body, err)
+				t.Errorf("%s\n%v", body, err)
 			}
 			if e.ArgsRef != nil || e.ToolResultRef != nil {
 				refs++
@@ -55,6 +59,24 @@ func TestEventsMatchSchema(t *testing.T) {
 	if refs == 0 {
 		t.Error("no event has a large value")
 	}
+}
+
+// answered returns a log in which people answer calls.
+func answered() log {
+	var l log
+	for i, in := range []struct {
+		kind inputs.Kind
+		data string
+	}{
+		{inputs.Delta, `{"event":"messages","data":[{"type":"AIMessageChunk","id":"m","content":"","tool_call_chunks":[{"index":0,"id":"a","name":"send","args":"{}"},{"index":1,"id":"b","name":"pay","args":"{}"}],"chunk_position":"last"},{}]}`},
+		{inputs.Delta, `{"event":"updates","data":{"__interrupt__":[{"value":{"ask":"pay"},"id":"i"}]}}`},
+		{inputs.Answer, `{"tool_call_id":"a","decision":"edit","args":{"to":"x"},"by":"ann"}`},
+		{inputs.Answer, `{"tool_call_id":"a","decision":"approve"}`},
+		{inputs.Answer, `{"interrupt_id":"i","decision":"deny","value":"too early"}`},
+	} {
+		l.add(in.kind, 20*(i+1), in.data)
+	}
+	return l
 }
 
 // withControls appends inputs of each kind to a log: args and a result of a size, a
@@ -78,11 +100,13 @@ func withControls(l log, size int) log {
 		{inputs.Progress, `{"tool_call_id":"unknown"}`},
 		{inputs.Interrupt, `{"calls":["1.9"],"run":"x"}`},
 		{inputs.Result, `{"tool_call_id":"unknown","content":1}`},
+		{inputs.Answer, `{"call":"1.9","interrupt_id":"i","decision":"approve"}`},
 		{inputs.Delta, "oops"},
 		{inputs.Result, "{"},
 		{inputs.Interrupt, `{"reason":"user"}`},
 		{inputs.End, `{"reason":"cancelled"}`},
-		{inputs.Result, `{"tool_call_id":"cut","content":"late"}`},
+		{inputs.Result, `{"tool_call_id":"cut","content":"late","tool_state":"finished_anyway"}`},
+		{inputs.Result, `{"tool_call_id":"cut","tool_state":"unknown"}`},
 	} {
 		at += 20
 		l.add(in.kind, at, in.data)

@@ -20,7 +20,7 @@ func (v *versioned) fields(f *stored.Fields) {
 	stored.Number(f, "n", &v.N)
 	stored.Object(f, "read", &v.Read, (*decode.State).Fields)
 	stored.Object(f, "life", &v.Life, (*lifecycle.State).Fields)
-	stored.List(f, "ag", &v.Streams, (*stream).fields)
+	stored.Pointer(f, "agents", &v.Agents, (*agents).fields)
 }
 
 // Marshal returns the stored form of the state.

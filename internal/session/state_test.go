@@ -170,7 +170,7 @@ func stateWith(t testing.TB, only int) (s *State, count int) {
 	if err := stored.Load(data, &s.Read, (*decode.State).Fields); err != nil {
 		t.Fatal(err)
 	}
-	s.Streams[0].Read.Decoders = s.Read.Decoders
+	s.streams()[0].Read.Decoders = s.Read.Decoders
 	for i := range s.Read.Decoders {
 		setFields(reflect.ValueOf(s.Read.Decoders[i].Decoder), &count, only)
 	}

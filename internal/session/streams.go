@@ -23,6 +23,18 @@ func (s *stream) fields(f *stored.Fields) {
 	stored.Object(f, "read", &s.Read, (*decode.State).Fields)
 }
 
+type agents struct{ Streams []stream }
+
+func (a *agents) fields(f *stored.Fields) { stored.List(f, "streams", &a.Streams, (*stream).fields) }
+
+// streams returns those of the agents below the root.
+func (s *State) streams() []stream {
+	if s.Agents == nil {
+		return nil
+	}
+	return s.Agents.Streams
+}
+
 // maxStreams bounds the streams of a session. The one that was begun first is forgotten.
 const maxStreams = 64
 
@@ -31,15 +43,19 @@ func (s *State) stream(namespace string) *decode.State {
 	if namespace == "" {
 		return &s.Read
 	}
-	i := slices.IndexFunc(s.Streams, func(l stream) bool { return l.Namespace == namespace })
-	if i < 0 {
-		if len(s.Streams) == maxStreams {
-			s.Streams = slices.Delete(s.Streams, 0, 1)
-		}
-		i = len(s.Streams)
-		s.Streams = append(s.Streams, stream{Namespace: namespace})
+	if s.Agents == nil {
+		s.Agents = new(agents)
 	}
-	return &s.Streams[i].Read
+	a := s.Agents
+	i := slices.IndexFunc(a.Streams, func(l stream) bool { return l.Namespace == namespace })
+	if i < 0 {
+		if len(a.Streams) == maxStreams {
+			a.Streams = slices.Delete(a.Streams, 0, 1)
+		}
+		i = len(a.Streams)
+		a.Streams = append(a.Streams, stream{Namespace: namespace})
+	}
+	return &a.Streams[i].Read
 }
 
 func feedDelta(step *lifecycle.Step, s *State, in *Input) {
@@ -97,14 +113,15 @@ const cutAfter = events.Time(10 * time.Second / time.Millisecond)
 
 // pending reports whether an event was cut in any stream.
 func (s *State) pending() bool {
-	return s.Read.Pending() || slices.ContainsFunc(s.Streams, func(l stream) bool { return l.Read.Pending() })
+	return s.Read.Pending() || slices.ContainsFunc(s.streams(), func(l stream) bool { return l.Read.Pending() })
 }
 
 // endDeltas rejects the events that were cut and that nothing continues.
 func endDeltas(step *lifecycle.Step, s *State) {
 	endStream(step, &s.Read, "")
-	for i := range s.Streams {
-		endStream(step, &s.Streams[i].Read, s.Streams[i].Namespace)
+	list := s.streams()
+	for i := range list {
+		endStream(step, &list[i].Read, list[i].Namespace)
 	}
 }
 

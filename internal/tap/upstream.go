@@ -21,6 +21,7 @@ var known = [...]struct{ name, url, version string }{
 	{"openai", "https://api.openai.com", "v1"},
 	{"anthropic", "https://api.anthropic.com", "v1"},
 	{"gemini", "https://generativelanguage.googleapis.com", "v1beta"},
+	{"code-assist", "https://cloudcode-pa.googleapis.com", ""}, // Gemini CLI with a login
 	{"mistral", "https://api.mistral.ai", "v1"},
 	{"cohere", "https://api.cohere.com", "v2"},
 	{"openrouter", "https://openrouter.ai/api", "v1"},

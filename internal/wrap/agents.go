@@ -16,7 +16,7 @@ type variable struct {
 //
 //	vendors' SDKs, LangChain, AI SDK   OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL
 //	Claude Code                        ANTHROPIC_BASE_URL
-//	Gemini CLI, qwen-code              GOOGLE_GEMINI_BASE_URL, OPENAI_BASE_URL
+//	Gemini CLI, qwen-code              GOOGLE_GEMINI_BASE_URL, CODE_ASSIST_ENDPOINT, OPENAI_BASE_URL
 //	Aider, LiteLLM                     OPENAI_API_BASE, ANTHROPIC_API_BASE
 //	Goose                              OPENAI_HOST, ANTHROPIC_HOST
 var variables = [...]variable{
@@ -27,6 +27,7 @@ var variables = [...]variable{
 	{"ANTHROPIC_API_BASE", "anthropic", ""},
 	{"ANTHROPIC_HOST", "anthropic", ""},
 	{"GOOGLE_GEMINI_BASE_URL", "gemini", ""},
+	{"CODE_ASSIST_ENDPOINT", "code-assist", ""},
 	{"CO_API_URL", "cohere", ""},
 }
 

@@ -92,7 +92,7 @@ func TestCrashEmbedded(t *testing.T) {
 	b := reach(t, ownURL(t, dir))
 	awaitRules(t, b)
 	done := publishAll(t, b, rnd.Uint64())
-	for range crashes(t, 8) {
+	for range crashes(t, 5) {
 		time.Sleep(time.Duration(50+rnd.IntN(600)) * time.Millisecond) // a random moment is the point
 		p.Kill()
 		p = next()
@@ -124,7 +124,7 @@ func crashWorkers(t *testing.T, begin func(*testing.T, settings) *testkit.Proces
 	}
 	awaitRules(t, b)
 	done := publishAll(t, b, rnd.Uint64())
-	for i := range crashes(t, 10) {
+	for i := range crashes(t, 6) {
 		time.Sleep(time.Duration(50+rnd.IntN(400)) * time.Millisecond)
 		p := owners[i%n]
 		if rnd.IntN(3) == 0 {

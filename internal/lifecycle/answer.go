@@ -1,0 +1,93 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	"streamer/internal/events"
+)
+
+// Reply is what a person decided about calls that wait. Each name that is set narrows
+// which calls it means.
+type Reply struct {
+	ID          string // of the provider
+	Call        string // in events
+	InterruptID string
+	Decision    string // approve, deny, edit or reply
+	Args        string // JSON object of an edit, else ""
+	Value       string // JSON, "" if none
+	Text        string // the value where it is a string
+	By          string
+}
+
+// Deny is the decision that closes a call.
+const Deny = "deny"
+
+// Reply ends the wait of the calls that an answer means: all that wait for its interrupt,
+// or the one that it names. A denied call is closed. Where none waits, it is reported.
+func (st *Step) Reply(a Reply) {
+	if text := st.answerTooLong(&a); text != "" {
+		st.Reject(events.OverLimit, 0, text)
+		return
+	}
+	from := len(st.Out)
+	for m, c := range st.State.calls() {
+		s := &c.State
+		if s.Status != events.AwaitingInput || a.InterruptID != "" && s.interruptID() != a.InterruptID {
+			continue
+		}
+		if a.ID+a.Call != "" && !isNamed(c, a.ID, a.Call) {
+			continue
+		}
+		st.answerCall(m, c, &a)
+		if a.ID+a.Call != "" {
+			break
+		}
+	}
+	if len(st.Out) == from {
+		t := &events.Target{InterruptID: shorten(a.InterruptID, maxMissingName)}
+		t.ToolCallIDs, t.Calls, t.More = missing(present(a.ID), present(a.Call))
+		st.unmatched(answerKind, t)
+	}
+	st.dropFinished()
+}
+
+func (st *Step) answerTooLong(a *Reply) string {
+	for _, f := range [...]struct {
+		name, value string
+		limit       int
+	}{
+		{"by", a.By, st.Rules.MaxName},
+		{"args", a.Args, st.Rules.MaxEventText},
+		{"value", a.Value, st.Rules.MaxEventText},
+	} {
+		if len(f.value) > f.limit {
+			return fmt.Sprintf("%s of %d bytes is longer than %d", f.name, len(f.value), f.limit)
+		}
+	}
+	return ""
+}
+
+// answerCall is the transition of a call that waits: back to args_complete, or to denied.
+func (st *Step) answerCall(m *Message, c *Call, a *Reply) {
+	s := &c.State
+	interrupt := s.interruptID()
+	s.resume()
+	s.setDeadline(st.State.Time, st.Rules, c.Name)
+	e := st.emitCall(events.ToolCallAnswered, m, c)
+	e.InterruptID, e.Decision, e.By, e.Input = interrupt, a.Decision, clone(a.By), st.Seq
+	e.ToolArgs, e.Value = copied(a.Args), copied(a.Value)
+	if a.Decision != Deny {
+		e.Status, e.Deadline = s.Status, at(s.Deadline)
+		return
+	}
+	e.Status = events.Denied
+	st.close(m, c, events.Denied, events.ByDenied, st.brief(a.Text))
+}
+
+// copied returns a copy of JSON that shares memory with the input, nil for none.
+func copied(text string) []byte {
+	if text == "" {
+		return nil
+	}
+	return []byte(text)
+}
