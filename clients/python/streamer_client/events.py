@@ -13,11 +13,11 @@ from typing import Any
 
 from .errors import Gone, StreamerError
 from .sse import Frame, frames
+from .threads import in_thread
 from .transport import ANSWER_TIMEOUT, BUSY, Transport, error_text, retry_after
 
 FIRST_RETRY = 0.5  # seconds, until the server sends its own
 MAX_RETRY = 30.0
-PREFETCHED = 64  # events that wait for an asynchronous reader
 
 
 class Event(dict[str, Any]):
@@ -42,7 +42,6 @@ class Events:
         self._closed = threading.Event()
         self._guard = threading.Lock()
         self._socket: socket.socket | None = None
-        self._readers: set[Events] = set()  # of asynchronous iterations
         self.last = after  # the cursor: sequence of the last event that the reader has
         self.live = False  # all stored events were read
 
@@ -55,9 +54,6 @@ class Events:
                     self._socket.shutdown(socket.SHUT_RDWR)  # wakes the reader; a close does not
                 except OSError:
                     pass  # the connection is lost already
-            readers = list(self._readers)
-        for reader in readers:
-            reader.close()
 
     def __enter__(self) -> Events:
         return self
@@ -72,46 +68,15 @@ class Events:
                 yield event
 
     async def __aiter__(self) -> AsyncIterator[Event]:
-        loop = asyncio.get_running_loop()
-        queue: asyncio.Queue[Event | BaseException] = asyncio.Queue()
-        room = threading.Semaphore(PREFETCHED)
-        # The events that wait in the queue do not move the cursor of this object.
-        reader = Events(self._transport, self._path, self.last, self._types)
-
-        def deliver(item: Event | BaseException) -> None:
-            try:
-                loop.call_soon_threadsafe(queue.put_nowait, item)
-            except RuntimeError:
-                reader.close()  # the loop has ended
-
-        def read() -> None:
-            try:
-                for event in reader.read():
-                    room.acquire()
-                    deliver(event)
-                deliver(StopAsyncIteration())
-            except BaseException as error:
-                deliver(error)
-
-        with self._guard:
-            self._readers.add(reader)
-        if self._closed.is_set():
-            reader.close()
-        threading.Thread(target=read, name="streamer-events", daemon=True).start()
+        reader = self.read()
         try:
-            while not isinstance(item := await queue.get(), StopAsyncIteration):
-                room.release()
-                if isinstance(item, BaseException):
-                    raise item
-                self.live = reader.live
-                if item.type != "stream.live":
-                    self.last = item.seq
-                    yield item
-        finally:
-            reader.close()
-            room.release()
-            with self._guard:
-                self._readers.discard(reader)
+            while (event := await in_thread(lambda: next(reader, None))) is not None:
+                if event.type != "stream.live":
+                    self.last = event.seq
+                    yield event
+        except asyncio.CancelledError:
+            self.close()  # the thread still reads
+            raise
 
     def read(self) -> Iterator[Event]:
         """Yields the events after `last`, and stream.live whenever all stored events were read."""
@@ -175,7 +140,7 @@ def refusal(response: http.client.HTTPResponse) -> Exception:
     """Returns the error of an answer without events."""
     text = error_text(response.read())
     if response.status in BUSY:
-        return _Busy(retry_after(response) or 0.0)
+        return _Busy(retry_after(response))
     if response.status == 410:
         return Gone(410, f"{text} (discard the state of the session and read it without a cursor)")
     return StreamerError(response.status, text)

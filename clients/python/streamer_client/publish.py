@@ -128,19 +128,6 @@ class Tee:
             pass  # the error of the stream is the one that counts
 
 
-class Accepted:
-    """Passes the pieces of a stream on, which another publisher stores."""
-
-    def __init__(self, source: Any) -> None:
-        self._source = source
-
-    def __iter__(self) -> Iterator[Any]:
-        return pieces(self._source)
-
-    def __aiter__(self) -> AsyncIterator[Any]:
-        return async_pieces(self._source)
-
-
 def pieces(source: Any) -> Iterator[Any]:
     """Returns the pieces of an iterable, or of a response of http.client, urllib, httpx or requests."""
     if hasattr(source, "iter_bytes"):

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from . import encoding, repairing
 from .errors import Cancelled, ToolError
 from .events import Event, Events
-from .publish import Accepted, Tee
+from .publish import Tee
 from .running import BEFORE_ARGS, Run, start_in_loop, start_in_thread
 from .threads import in_thread
 from .transport import RETRY_FOR, Transport
@@ -124,7 +124,7 @@ class Session:
         parent_call: str | None = None,
         accepted: bool = False,
         pick: Callable[[Any], Any] | None = None,
-    ) -> Tee | Accepted:
+    ) -> Tee:
         """Returns the pieces of a stream, which are published while `for` or `async for` reads them.
 
         A source is a response, or an iterable of bytes, texts, dicts or objects of an SDK. Of a piece that only
@@ -140,7 +140,9 @@ class Session:
         def end(reason: str, retry_for: float) -> object:
             return self.end(reason, namespace=namespace, retry_for=retry_for)
 
-        return Accepted(source) if accepted else Tee(source, post, end, pick)
+        if accepted:
+            return Tee(source, post, lambda *_: None, lambda _: None)
+        return Tee(source, post, end, pick)
 
     def interrupt(self, **fields: Any) -> dict[str, Any]:
         """Closes open calls: those of a `run`, a `message_id`, or `calls`; all without one. `reason` is a text."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import random
 import ssl
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,18 +27,6 @@ MAX_IDLE = 8  # connections
 BUSY = frozenset({429, 502, 503, 504})  # the same request may succeed later
 
 
-@dataclass(frozen=True)
-class Reply:
-    """An answer with its whole body."""
-
-    status: int
-    retry_after: float | None
-    body: bytes
-
-    def error(self) -> StreamerError:
-        return StreamerError(self.status, error_text(self.body))
-
-
 def error_text(body: bytes) -> str:
     """Returns the reason in the body of an error."""
     try:
@@ -47,12 +35,12 @@ def error_text(body: bytes) -> str:
         return body[:1000].decode(errors="replace").strip()
 
 
-def retry_after(response: http.client.HTTPResponse) -> float | None:
-    """Returns the seconds of Retry-After. The server never sends a date."""
+def retry_after(response: http.client.HTTPResponse) -> float:
+    """Returns the seconds of Retry-After, 0 without it. The server never sends a date."""
     try:
         return float(response.headers["Retry-After"])
     except (TypeError, ValueError):
-        return None
+        return 0.0
 
 
 class Transport:
@@ -68,6 +56,7 @@ class Transport:
         self._token = token
         self._guard = threading.Lock()
         self._idle: list[http.client.HTTPConnection] = []
+        self._process = os.getpid()
 
     def connect(self) -> http.client.HTTPConnection:
         """Returns a connection that is open. Its requests time out."""
@@ -105,18 +94,19 @@ class Transport:
         """Returns the body of a successful answer. retry_for None repeats the request until there is an answer."""
         began, failures = time.monotonic(), 0
         while True:
-            wait = None
+            wait = 0.0
             try:
-                reply = self._exchange(method, path, body, headers or {})
-                if reply.status < 300:
-                    return reply.body
-                if reply.status not in BUSY:
-                    raise reply.error()
-                wait, failure = reply.retry_after, reply.error()
+                response, answer = self._exchange(method, path, body, headers or {})
+                if response.status < 300:
+                    return answer
+                failure = StreamerError(response.status, error_text(answer))
+                if response.status not in BUSY:
+                    raise failure
+                wait = retry_after(response)
             except (OSError, http.client.HTTPException) as error:
                 failure = StreamerError(0, f"{type(error).__name__}: {error}")
             failures += 1
-            pause = max(wait or 0.0, backoff(failures))
+            pause = max(wait, backoff(failures))
             if retry_for is not None and time.monotonic() + pause - began > retry_for:
                 raise Unavailable(failure.status, f"{method} {path} failed {failures} times: {failure.text}") from failure
             time.sleep(pause)
@@ -134,24 +124,28 @@ class Transport:
         answer: dict[str, Any] = json.loads(self.request("POST", path, body, sent, retry_for))
         return answer
 
-    def _exchange(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Reply:
+    def _exchange(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> tuple[http.client.HTTPResponse, bytes]:
         with self._guard:
+            if self._process != os.getpid():  # a fork must not use the connections of its parent
+                self._process, self._idle = os.getpid(), []
             connection = self._idle.pop() if self._idle else None
         connection = connection or self.connect()
         try:
             response = self.send(connection, method, path, body, headers)
             if response.length is None and not response.chunked:
                 raise http.client.IncompleteRead(b"")  # the connection was lost within the head
-            reply = Reply(response.status, retry_after(response), response.read())
+            answer = response.read()
         except BaseException:
             connection.close()
             raise
         with self._guard:
             if connection.sock is not None and len(self._idle) < MAX_IDLE:
                 self._idle.append(connection)
-                return reply
+                return response, answer
         connection.close()
-        return reply
+        return response, answer
 
     def __del__(self) -> None:
         for connection in getattr(self, "_idle", ()):

@@ -38,5 +38,5 @@ class Fixture(unittest.TestCase):
         events = self.events(session)
         results = [(e["status"], session.tool_result(e)) for e in events if e.type == "tool_call_result"]
         self.assertEqual(results, [(status, value)])
-        odd = ("rejected", "orphan_result", "tool_call_late_result", "unmatched")
+        odd = ("rejected", "orphan_result", "tool_call_late_result")
         self.assertEqual([e for e in events if e.type in odd], [])

@@ -9,7 +9,7 @@ import threading
 import unittest
 from typing import Any
 
-from streamer_client import Answer, Cancelled, Event, Session, StreamerError, Unavailable, streamer
+from streamer_client import Answer, Cancelled, Event, Gone, Session, StreamerError, Unavailable, streamer
 from streamer_client.transport import Transport
 
 from .fixture import Fixture
@@ -151,8 +151,11 @@ class Answering:
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
+            def do_GET(self) -> None:
+                self.do_POST()
+
             def do_POST(self) -> None:
-                self.rfile.read(int(self.headers["Content-Length"]))
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 outer.requests.append(dict(self.headers))
                 status = outer.statuses.pop(0) if outer.statuses else 202
                 if status == 0:
@@ -197,6 +200,12 @@ class Retries(unittest.TestCase):
         with self.assertRaisesRegex(StreamerError, "403: reason 403"):
             streamer(server.url).session("x").interrupt()
         self.assertEqual(len(server.requests), 1)
+
+    def test_expired_events(self) -> None:
+        server = self.serve([429, 503, 410])
+        with self.assertRaisesRegex(Gone, "410: reason 410 .discard the state"):
+            next(iter(streamer(server.url).session("x").events(after=3)))
+        self.assertEqual([r["Last-Event-ID"] for r in server.requests], ["3", "3", "3"])
 
     def test_bound(self) -> None:
         server = self.serve([503] * 100)
