@@ -63,8 +63,6 @@ class Closed:
 class Lost:
     """The events cannot be read any more."""
 
-    error: BaseException
-
 
 @dataclass(frozen=True)
 class Aborted:
@@ -77,7 +75,7 @@ class Run:
     """One attempt to execute a call."""
 
     def __init__(self, session: Session, call: Mapping[str, Any], grace: float) -> None:
-        self._session, self._call, self._grace = session, call, grace
+        self._session, self._grace = session, grace
         self._name = str(call["call"])
         self._with_args = call if {"tool_args", "args_text", "args_ref"} & call.keys() else None
         self._events = session.events_of(call, BEFORE_ARGS, *TYPES)
@@ -85,6 +83,8 @@ class Run:
         self._mailbox: queue.SimpleQueue[Ended | Closed | Lost | Aborted] = queue.SimpleQueue()
         self._claim = 0  # input sequence of the claim, if this process has the call
         self._aborted: str | None = None
+        self._ended = False  # the tool has a result
+        self._lost = False  # the events cannot be read
         self.stop = Stop()
         self.args: Any = None
 
@@ -99,7 +99,8 @@ class Run:
                 self._start(start)
                 return self._settle()
             except (KeyboardInterrupt, SystemExit):
-                self._give_up("the process that ran the call was stopped")
+                if not self._ended:
+                    self._give_up("the process that ran the call was stopped")
                 raise
 
     def ended(self, value: Any = None, error: BaseException | None = None) -> None:
@@ -119,8 +120,9 @@ class Run:
             return await asyncio.shield(result)
         except asyncio.CancelledError:
             self.abort("the task that ran the call was cancelled")
-            await asyncio.wait([result])
-            result.exception()  # marks it as read
+            # A result may be repeated for longer. The thread goes on.
+            await asyncio.wait([result], timeout=self._grace + ABORT_FOR)
+            result.add_done_callback(lambda done: done.exception())  # marks it as read
             raise
 
     def progress(self, message: str | None = None, percent: float | None = None) -> None:
@@ -157,11 +159,11 @@ class Run:
             if not owner and not pending and self._with_args is not None and self._events.live:
                 pending = self._session.progress(self._name, RUNNING)["seq"]
                 posted.add(pending)
-        if self._aborted is not None:
-            if self._claim:
-                self._postpone()
-            raise Stopped(self._aborted)
-        return None
+        if self._claim and self._aborted is None:
+            return None
+        if self._claim:
+            self._postpone()
+        raise Stopped(self._aborted)
 
     def _postpone(self) -> None:
         """Gives the claim back, for a tool that did not start or will run again."""
@@ -185,7 +187,8 @@ class Run:
                     self._mailbox.put(Closed(event))
                     return
         except Exception as error:
-            self._mailbox.put(Lost(error))
+            log.warning("call %s cannot be stopped any more: %s", self._name, error)
+        self._mailbox.put(Lost())
 
     def _settle(self) -> Any:
         """Waits for the end of the tool or of the call, whichever comes first."""
@@ -200,18 +203,22 @@ class Run:
             if isinstance(item, Aborted):
                 self._give_up(item.reason)
                 raise Stopped(item.reason)
-            log.warning("call %s cannot be stopped any more: %s", self._name, item.error)
+            self._lost = True
 
     def _finish(self, tool: Ended) -> Any:
         """Stores the result of the tool, and returns it if it is the one that closed the call."""
         if isinstance(tool.error, Postponed):
             self._postpone()
             raise tool.error.__cause__ or tool.error
+        self._ended = True
         stored = self._store(tool)
-        while not isinstance(item := self._mailbox.get(), (Closed, Lost)):
-            pass
-        if isinstance(item, Closed) and not self._is_ours(item.event, tool, stored):
-            raise Cancelled(item.event) from tool.error  # the result is a late one
+        while not self._lost:
+            item = self._mailbox.get()
+            if isinstance(item, Closed):
+                if not self._is_ours(item.event, tool, stored):
+                    raise Cancelled(item.event) from tool.error  # the result is a late one
+                break
+            self._lost = isinstance(item, Lost)
         if tool.error is not None:
             raise tool.error
         return tool.value

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import sys
 import threading
 import unittest
+from collections.abc import Iterator
 from typing import Any
 
-from streamer_client import Cancelled, Event, Postponed, Session, Stop, StreamerError, ToolError, current_stop, streamer
+from streamer_client import (
+    Cancelled, Event, Events, Gone, Postponed, Session, Stop, StreamerError, ToolError, current_stop, streamer,
+)
 
 from .fixture import Fixture
 from .proxy import Proxy
@@ -107,6 +112,27 @@ class Run(Fixture):
         self.assertEqual(executed, [{"q": "fjord"}])
         self.assertGreater(proxy.connections, 3)
         self.check_result(session, "completed", "")
+
+    def test_lost_events(self) -> None:
+        session, call = self.fresh()
+
+        class Breaking(Events):
+            def read(self) -> Iterator[Event]:
+                for event in super().read():
+                    yield event
+                    if event.get("message") == "running":
+                        raise Gone(410, "expired")
+
+        session.events_of = lambda *_: Breaking(session._transport, session._path)  # type: ignore[method-assign]
+        with self.assertLogs("streamer_client", "WARNING"):
+            self.assertEqual(session.run(call, lambda args, stop: [stop.is_set()]), [False])
+        self.check_result(session, "completed", [False])
+
+    def test_exit_in_a_tool(self) -> None:
+        session, call = self.fresh()
+        with self.assertRaisesRegex(SystemExit, "no license"):
+            session.run(call, lambda args: sys.exit("no license"))
+        self.check_result(session, "error", "SystemExit: no license")
 
     def test_postponed(self) -> None:
         session, call = self.fresh()
@@ -256,6 +282,20 @@ class Stops(Fixture):
 
         asyncio.run(main())
         self.check_result(session, "error", "aborted: the task that ran the call was cancelled")
+
+    def test_interrupted_process(self) -> None:
+        session, call = self.fresh()
+        stopped: list[str] = []
+
+        def tool(args: Any, stop: Stop) -> None:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            stop.wait(WITHIN)
+            stopped.append(str(stop.reason))
+
+        with self.assertRaises(KeyboardInterrupt):
+            session.run(call, tool)
+        self.assertEqual(stopped, ["the process that ran the call was stopped"])
+        self.check_result(session, "error", "aborted: the process that ran the call was stopped")
 
     def test_cancelled_waiter(self) -> None:
         session, call = self.fresh()
