@@ -5,10 +5,13 @@ import { terminal } from "./reduce.js";
 import { looksLikeJSON, valueBox } from "./value.js";
 import { copyButton, copyRow, excerptOf } from "./copies.js";
 import { shield } from "./keys.js";
-import { state, duration, elapsed, bytes, time, visible } from "./words.js";
+import { state, answered, duration, elapsed, bytes, time, visible } from "./words.js";
 
 const ARGS_SHOWN = 16 << 10; // characters before a button
 const RESULT_SHOWN = 4 << 10;
+
+// TOOLS are texts about the tool of a call that was closed.
+const TOOLS = { stopped: "The tool stopped", finished_anyway: "The tool ran on to its end", unknown: "The tool may still be running, reported" };
 
 // where returns a namespace for display: the names of the graph, without the
 // ids that LangGraph appends to them.
@@ -21,6 +24,7 @@ export function where(namespace) {
 export const agentOf = (namespace) => where(namespace.split("|").slice(0, -1).join("|"));
 
 // createCard returns {node, update(call), tick(now)}. actions has stopCall(call),
+// answer(call, body), a promise of when the answer of a person is stored,
 // stopping (the set of keys of calls whose stop was requested), frames(call), which
 // shows the frames of a call, message(key) and call(key), which show a message and the card of
 // another call, args(call) and result(call), promises of the whole
@@ -45,7 +49,7 @@ export function createCard(call, actions, roving = false) {
 
   // The parts of the body are created when they have content.
   const parts = {};
-  const order = ["before", "args", "argsNote", "progress", "countdown", "reason", "message", "result", "late", "details"];
+  const order = ["before", "args", "argsNote", "progress", "ask", "answered", "countdown", "reason", "message", "result", "late", "details"];
   let fresh = true; // there are new controls
   function part(which, make) {
     if (parts[which]) return parts[which];
@@ -94,6 +98,8 @@ export function createCard(call, actions, roving = false) {
     if (call.replaces) part("before", () => link("Show the attempt before", () => actions.call(call.replaces)));
     updateArgs();
     updateProgress();
+    if (call.status === "awaiting_input" || parts.ask) part("ask", () => ask(actions)).show(call);
+    note("answered", answered(call.answer));
     updateOutcome();
     updateLate();
     if (!open) {
@@ -164,7 +170,7 @@ export function createCard(call, actions, roving = false) {
   function updateLate() {
     if (!call.late) return;
     const again = call.lateCount > 1 ? ", the last of " + call.lateCount : "";
-    const title = "Arrived late" + (call.late.at ? " at " + time(call.late.at) : "") + again + (call.late.conflict ? "; it differs from the result above" : "");
+    const title = TOOLS[call.late.tool] ?? "Arrived late" + (call.late.at ? " at " + time(call.late.at) : "") + again + (call.late.conflict ? "; it differs from the result above" : "");
     showResult("late", title, call.late, "result late");
   }
 
@@ -179,7 +185,7 @@ export function createCard(call, actions, roving = false) {
     });
     box.value.node.hidden = text === "";
     box.value.show(text, looksLikeJSON(text), rest);
-    say(box.heading, text === "" ? title + ": empty" : title);
+    say(box.heading, text === "" && !outcome.tool ? title + ": empty" : title);
   }
 
   const whole = async (outcome) => textOf(await actions.result({ outcome }));
@@ -202,6 +208,23 @@ export function createCard(call, actions, roving = false) {
 
   update();
   return { node, update, tick };
+}
+
+// ask returns {node, show(call)}, the form of an answer, which is loaded when it is needed.
+function ask(actions) {
+  const node = el("div");
+  let call = null, form = null;
+  import("./answer.js").then(({ answerForm }) => {
+    node.append((form = answerForm(actions.answer)).node);
+    form.show(call);
+  });
+  return {
+    node,
+    show(next) {
+      call = next;
+      form?.show(call);
+    },
+  };
 }
 
 const textOf = (value) => (typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value));

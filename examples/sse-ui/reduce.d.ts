@@ -84,6 +84,8 @@ export interface Call {
   readonly waits: readonly { readonly from: number; readonly to: number }[]
   readonly waitsFor: string
   readonly interrupt: string
+  /** What a person answered to its last wait. `value` is any JSON, `args` are those of an edit. */
+  readonly answer: { readonly decision: string; readonly by: string; readonly value?: unknown; readonly args?: unknown } | null
   readonly progress: { readonly text: string; readonly percent?: number } | null
   /** Whether its run has ended and the call waits for a result from outside. */
   readonly outside: boolean

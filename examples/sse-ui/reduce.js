@@ -120,6 +120,13 @@ const rules = {
     const waits = call.status === "awaiting_input" ? call.waits : [...call.waits, { from: s.at, to: 0 }];
     touch(s, call, e, { status: "awaiting_input", waitsFor: e.kind ?? "", interrupt: e.interrupt_id ?? "", waits });
   },
+  tool_call_answered(s, e) {
+    const call = callOf(s, e);
+    if (terminal(call.status)) return late(s);
+    const answer = { decision: e.decision ?? "", by: e.by ?? "", value: e.value, args: e.tool_args };
+    // The result of a denied call follows.
+    touch(s, call, e, { status: terminal(e.status) ? call.status : e.status, waits: endWait(call.waits, s.at), answer });
+  },
   tool_call_progress(s, e) {
     const call = callOf(s, e);
     const status = e.status ?? call.status; // a wait for a person may have ended
@@ -145,7 +152,7 @@ const rules = {
     // Its call has ended, whether or not the event of its end is still stored.
     const call = s.calls.get(e.call ?? "");
     if (!call) return rules.orphan_result(s, e);
-    const lateResult = { ...outcome(s, e), at: s.at, status: e.status ?? "", conflict: !!e.conflict };
+    const lateResult = { ...outcome(s, e), at: s.at, status: e.status ?? "", conflict: !!e.conflict, tool: e.tool_state ?? "" };
     set(s, call, { late: lateResult, lateCount: call.lateCount + 1 });
   },
   tool_call_parent(s, e) {
@@ -335,7 +342,7 @@ function openCall(s, e) {
     parent: "", ...NO_PARENT, provider: !!e.provider_executed, type: e.kind ?? "",
     status: "building_args", partial: true, seenAt: s.at, startedAt: 0, completeAt: 0, endedAt: 0, deadline: 0, deadlineFrom: 0,
     args: EMPTY, argsDone: false, argsValid: true, argsError: "", argsRef: null, by: "",
-    waitsFor: "", interrupt: "", waits: [], progress: null, outside: false, outsideAt: 0, ends: [],
+    waitsFor: "", interrupt: "", waits: [], answer: null, progress: null, outside: false, outsideAt: 0, ends: [],
     outcome: null, synthetic: false, reason: null, closedBy: "", replacedBy: "", replaces: before?.call ?? "", history: null,
     durationMs: undefined, argsMs: undefined, runMs: undefined, late: null, lateCount: 0,
   };

@@ -16,7 +16,7 @@ import (
 // and of all, some of which it loads when they are used.
 const (
 	firstBudget = 72_000
-	budget      = 100_000
+	budget      = 104_000
 )
 
 // TestModules runs the tests of the page's modules in node.

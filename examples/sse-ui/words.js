@@ -17,6 +17,7 @@ const BECAUSE = {
   run_error: "the run failed",
   run_cancelled: "the run was cancelled",
   superseded: "it was abandoned",
+  denied: "a person denied it",
   args_timeout: "its arguments never ended",
   args_incomplete: "the model was cut off in its arguments",
   result_timeout: "no result came",
@@ -90,3 +91,12 @@ export const visible = (text) => text.replace(CONTROLS, escape);
 
 // ordered returns a value with only those controls as escapes that reorder it.
 export const ordered = (text) => text.replace(DIRECTION, escape);
+
+const DECISIONS = { approve: "Approved", deny: "Denied", edit: "Approved with other arguments", reply: "Answered" };
+
+// answered returns a text about an answer, "" if there is none.
+export function answered(answer) {
+  if (!answer) return "";
+  const text = answer.value === undefined ? "" : typeof answer.value === "string" ? answer.value : JSON.stringify(answer.value);
+  return (DECISIONS[answer.decision] ?? answer.decision) + (answer.by ? " by " + answer.by : "") + (text ? ": “" + text + "”." : ".");
+}

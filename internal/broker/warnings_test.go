@@ -2,12 +2,16 @@ package broker
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"streamer/internal/inputs"
 	"streamer/test/testkit"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Each setting that weakens a guarantee has a warning, and no other has.
@@ -101,6 +105,36 @@ func TestMaxBytes(t *testing.T) {
 	if seq := must(t, b, input("s", inputs.Delta, "2", make([]byte, 3<<10))); seq != 2 {
 		t.Errorf("with a higher limit: got sequence %d, want 2", seq)
 	}
+}
+
+// An input stream of a version without answers gets their subject. A tool that changes
+// nothing is refused before.
+func TestOlderSubjects(t *testing.T) {
+	s := newTestServer(t)
+	start(t, Options{URL: s.url(), Partitions: 1}).Close()
+	nc, err := nats.Connect(s.url())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(deadline(t), StreamInputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := stream.CachedInfo().Config
+	older.Subjects = slices.DeleteFunc(older.Subjects, func(s string) bool { return s == subjectAnswer })
+	if _, err := js.UpdateStream(deadline(t), older); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(deadline(t), Options{URL: s.url(), Existing: true}); err == nil || !strings.Contains(err.Error(), "its subjects") {
+		t.Errorf("a tool: got %v", err)
+	}
+	b := start(t, Options{URL: s.url()})
+	must(t, b, input("s", inputs.Answer, "1", []byte(`{}`)))
 }
 
 // The storage of existing streams is adopted.

@@ -3,15 +3,20 @@ package tap
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"streamer/test/testkit"
 
 	"github.com/rs/zerolog"
 )
@@ -44,9 +49,23 @@ func (b *logBuffer) String() string {
 	return b.buf.String()
 }
 
-// TestMain runs the tests, and checks that no line of their logs has a secret.
+// TestMain runs the tests, and checks that no line of their logs has a secret, and that no
+// exchange is left.
 func TestMain(m *testing.M) {
 	status := m.Run()
+	stacks := make([]byte, 4<<20)
+	left := func() error {
+		if text := string(stacks[:runtime.Stack(stacks, true)]); strings.Contains(text, "tap.(*exchange)") || strings.Contains(text, "tap.(*Tap)") {
+			return errors.New(text)
+		}
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Within)
+	if err := testkit.Poll(ctx, left); err != nil {
+		fmt.Fprintln(os.Stderr, "FAIL: goroutines of the tap are left:", err)
+		status = 1
+	}
+	cancel()
 	for line := range strings.Lines(logged.String()) {
 		if strings.Contains(line, "secret-of") {
 			fmt.Fprintf(os.Stderr, "FAIL: a line of the log has a secret: %s", line)

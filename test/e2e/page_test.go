@@ -34,6 +34,7 @@ func TestPage(t *testing.T) {
 		{"axe", pageRules},
 		{"R23 a stop is shown before its events", pageStopRequested},
 		{"closed by a message", pageClosedByMessage},
+		{"answers", pageAnswers},
 		{"new attempt", pageAttempt},
 		{"keyboard", pageKeyboard},
 		{"search", pageSearch},

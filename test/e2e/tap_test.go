@@ -33,6 +33,7 @@ func TestTapWithoutNATS(t *testing.T) {
 			upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				w.Header().Set("Content-Type", "text/event-stream")
+				_ = http.NewResponseController(w).Flush()
 				for p := range pieces {
 					_, _ = io.WriteString(w, p)
 					_ = http.NewResponseController(w).Flush()
