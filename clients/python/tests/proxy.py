@@ -32,7 +32,11 @@ class Proxy:
             except OSError:
                 return
             self.connections += 1
-            server = socket.create_connection(self._to)
+            try:
+                server = socket.create_connection(self._to)
+            except OSError:  # the server is being started again
+                client.close()
+                continue
             cut = self._cuts.pop(0) if self._cuts else None
             threading.Thread(target=self._serve, args=(client, server, cut), daemon=True).start()
 

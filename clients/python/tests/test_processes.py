@@ -9,16 +9,21 @@ import threading
 import unittest
 from typing import Any
 
-from streamer_client import Session
+from streamer_client import Session, streamer
 
 from .fixture import Fixture
+from .proxy import Proxy
 from .server import WITHIN
 
 
 class Processes(Fixture):
+    def setUp(self) -> None:
+        self.proxy = Proxy(self.server.url, [])  # clients connect again without a delay
+        self.addCleanup(self.proxy.close)
+
     def agent(self, session: Session) -> subprocess.Popen[str]:
         """Starts a process that runs the call, and waits until it is ready."""
-        command = [sys.executable, "-B", "-m", "tests.agent", self.server.url, session.name, "call_1"]
+        command = [sys.executable, "-B", "-m", "tests.agent", self.proxy.url, session.name, "call_1"]
         agent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(agent.communicate)
         self.addCleanup(agent.kill)
@@ -71,7 +76,7 @@ class Processes(Fixture):
             self.server.restart()  # the first tries to store the result fail
             return "done"
 
-        self.assertEqual(session.run(call, tool), "done")
+        self.assertEqual(streamer(self.proxy.url).session(session.name).run(call, tool), "done")
         self.check_result(session, "completed", "done")
 
 
