@@ -16,7 +16,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable
 
-from .errors import Cancelled, Gone, Postponed, Stopped, StreamerError, ToolError, Unavailable
+from .errors import Cancelled, Gone, Suspended, Stopped, StreamerError, ToolError, Unavailable
 from .events import Event, Events
 from .publish import Tee
 from .session import Answer, Session
@@ -29,7 +29,7 @@ __all__ = [
     "Event",
     "Events",
     "Gone",
-    "Postponed",
+    "Suspended",
     "Session",
     "Stop",
     "Stopped",

@@ -50,5 +50,5 @@ class Stopped(Exception):
     """A tool ended because its call was closed. `Stop.raise_if_set` raises it."""
 
 
-class Postponed(Exception):
+class Suspended(Exception):
     """A tool ends without a result and will run again later. `run` gives its claim back, and raises the cause."""

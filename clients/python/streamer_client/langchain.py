@@ -18,7 +18,7 @@ from langchain_core.messages import ToolMessage, messages_from_dict, messages_to
 from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
 
-from . import Cancelled, Event, Postponed, Session, Streamer, ToolError
+from . import Cancelled, Event, Suspended, Session, Streamer, ToolError
 from .session import GRACE
 from .threads import in_thread
 
@@ -72,7 +72,7 @@ class StreamerMiddleware(AgentMiddleware):
             try:
                 return execution.content(handler(execution.edited(args)))
             except GraphBubbleUp as interrupt:  # the graph calls the tool again when it continues
-                raise Postponed from interrupt
+                raise Suspended from interrupt
 
         try:
             return execution.message(session.run(execution.call, tool, grace=self._grace))
@@ -89,7 +89,7 @@ class StreamerMiddleware(AgentMiddleware):
             try:
                 return execution.content(await handler(execution.edited(args)))
             except GraphBubbleUp as interrupt:
-                raise Postponed from interrupt
+                raise Suspended from interrupt
 
         try:
             return execution.message(await session.run_async(execution.call, tool, grace=self._grace))

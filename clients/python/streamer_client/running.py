@@ -1,9 +1,9 @@
 """Executes a call at most once over all processes.
 
 A process claims a call with a progress `running` under a message id of its own. The first one in the event log has the
-call: its event_id begins with the sequence that the server answered to its process. The others wait for the result. A
-progress `postponed N` gives the claim with sequence N back. A claim outlives its process, because it is not known what
-the tool did; the call is then closed by its deadline.
+call: its event_id begins with the sequence that the server answered to its process. The others wait for the result. The
+process that has the call gives it back with another progress, SUSPENDED; the next claim counts. A claim outlives its
+process, because it is not known what the tool did; the call is then closed by its deadline.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import encoding
-from .errors import Cancelled, Postponed, Stopped, StreamerError, ToolError
+from .errors import Cancelled, Suspended, Stopped, StreamerError, ToolError
 from .events import Event
 from .stop import Stop, _current
 from .threads import in_thread
@@ -39,7 +39,7 @@ TYPES = (
     "unmatched",
 )
 RUNNING = "running"
-POSTPONED = "postponed "
+SUSPENDED = "suspended, to be run again"
 PROGRESS_FOR = 5.0  # seconds for the retries of a progress: a tool waits for it
 ABORT_FOR = 5.0  # seconds for the retries of the result of an aborted run
 
@@ -151,7 +151,7 @@ class Run:
                 pending = 0 if seq == pending else pending
                 if message == RUNNING and not owner:
                     owner = seq
-                elif message == f"{POSTPONED}{owner}":
+                elif message == SUSPENDED:
                     owner = 0
             if owner in posted:
                 self._claim = owner
@@ -162,12 +162,12 @@ class Run:
         if self._claim and self._aborted is None:
             return None
         if self._claim:
-            self._postpone()
+            self._suspend()
         raise Stopped(self._aborted)
 
-    def _postpone(self) -> None:
+    def _suspend(self) -> None:
         """Gives the claim back, for a tool that did not start or will run again."""
-        self._session.progress(self._name, f"{POSTPONED}{self._claim}")
+        self._session.progress(self._name, SUSPENDED)
 
     # The execution
 
@@ -207,8 +207,8 @@ class Run:
 
     def _finish(self, tool: Ended) -> Any:
         """Stores the result of the tool, and returns it if it is the one that closed the call."""
-        if isinstance(tool.error, Postponed):
-            self._postpone()
+        if isinstance(tool.error, Suspended):
+            self._suspend()
             raise tool.error.__cause__ or tool.error
         self._ended = True
         stored = self._store(tool)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamer_client import (
-    Cancelled, Event, Events, Gone, Postponed, Session, Stop, StreamerError, ToolError, current_stop, streamer,
+    Cancelled, Event, Events, Gone, Suspended, Session, Stop, StreamerError, ToolError, current_stop, streamer,
 )
 
 from .fixture import Fixture
@@ -134,14 +134,14 @@ class Run(Fixture):
             session.run(call, lambda args: sys.exit("no license"))
         self.check_result(session, "error", "SystemExit: no license")
 
-    def test_postponed(self) -> None:
+    def test_suspendd(self) -> None:
         session, call = self.fresh()
 
         class Interrupt(Exception):
             pass
 
         def ask(args: Any) -> None:
-            raise Postponed() from Interrupt("asks a person")
+            raise Suspended() from Interrupt("asks a person")
 
         with self.assertRaises(Interrupt):
             session.run(call, ask)
