@@ -22,13 +22,13 @@ var mayBeAbsent = regexp.MustCompile(`no recorded streams|no conformance data|op
 
 // mustRun are tests that must exist and pass: in test/e2e the page in a browser
 // and the crash tests with their control, in examples the modules of the page in
-// node, the clients and the agents, in test/clients the client libraries, in test/tap the SDKs, the
+// node, the clients and the agents, in clients our packages, in test/clients the client libraries, in test/tap the SDKs, the
 // campaigns, the description of the HTTP API, and in internal the allowed imports and the language.
 var mustRun = []string{
 	"TestBrowser", "TestPage", "TestCrashEmbedded", "TestCrashShared", "TestCrashTwoWorkers", "TestCrashControl",
 	"TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph",
 	"TestAgentGo", "TestAgents", "TestLangGraphAgent", "TestSubscriber", "TestCookbook", "TestCookbookSource", "TestCookbookRoute", "TestNoEventsArrive",
-	"TestClients", "TestEventSource", "TestSDKs", "TestGoSDKs",
+	"TestClients", "TestApprovals", "TestEventSource", "TestSDKs", "TestGoSDKs", "TestPythonClient",
 	"TestChaos", "TestControl", "TestFullDisk", "TestDamage", "TestMatrix", "TestSoak", "TestModel", "TestQuirks", "TestCuts",
 	"TestOpenAPIDocument", "TestArrows", "TestLanguage",
 }

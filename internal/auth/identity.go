@@ -133,7 +133,7 @@ func parseRights(claim []byte) (rights [actions][]rule, err error) {
 		delete(fields, a.String())
 	}
 	if len(fields) > 0 {
-		return rights, errors.New("it has a field other than watch, publish and interrupt")
+		return rights, errors.New("it has a field other than watch, publish, interrupt and answer")
 	}
 	return rights, nil
 }

@@ -151,5 +151,8 @@ func (a *agUI) progress(e *events.Event) {
 	if e.Status != "" {
 		c.awaits = nil
 	}
+	if e.Type == events.ToolCallAnswered {
+		return
+	}
 	a.send(agEvent{Type: "CUSTOM", Name: "streamer.progress", Value: progressData{c.id, e.Progress, e.Percent}})
 }

@@ -108,7 +108,13 @@ func (a *aiSDK) await(e *events.Event) {
 // progress appends a data part, which replaces that of the previous progress. A
 // preliminary output would show the call as completed.
 func (a *aiSDK) progress(e *events.Event) {
-	if c := findCall(a.calls, e.Call); c != nil {
+	c := findCall(a.calls, e.Call)
+	switch {
+	case c == nil:
+	case e.Type == events.ToolCallAnswered:
+		a.respond(c, e.Status != events.Denied)
+		c.approval = ""
+	default:
 		a.send(aiChunk{Type: "data-streamer-progress", ID: c.id, Data: progressData{c.id, e.Progress, e.Percent}})
 	}
 }

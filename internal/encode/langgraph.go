@@ -315,6 +315,9 @@ type lgProgress struct {
 }
 
 func (l *langGraph) progress(e *events.Event) {
+	if e.Type == events.ToolCallAnswered {
+		return
+	}
 	l.send("custom", map[string]lgProgress{"streamer_progress": {callID(e), e.Progress, e.Percent}})
 }
 

@@ -72,7 +72,7 @@ func TestIngest(t *testing.T) {
 		{"answer", `{"call":"1.0","decision":"approve","args":{}}`, "", "", 400, "args and the decision edit belong together"},
 		{"answer", `{"call":"1.0","decision":"edit","args":[]}`, "", "", 400, "args is an array, not an object"},
 		{"answer", `{"call":"1.0","decision":"reply","value":null}`, "", "", 400, "a reply needs a value"},
-		{"answer", `{"call":"1.0","decison":"approve"}`, "", "", 400, "did you mean decision?"},
+		{"answer", `{"call":"1.0","decisions":"approve"}`, "", "", 400, "did you mean decision?"},
 		{"answer", ``, "", "", 400, "the body is empty"},
 		{"interrupt", "{\"run\":\"\xff\"}", "", "", 400, "not UTF-8"},
 		{"end", ``, "end", "{}", 202, ""},

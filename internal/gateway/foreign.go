@@ -2,10 +2,15 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 
+	"streamer/internal/auth"
 	"streamer/internal/encode"
+	"streamer/internal/gateway/agui"
+	"streamer/internal/gateway/replies"
 	"streamer/internal/gateway/respond"
 	"streamer/internal/gateway/turns"
 	"streamer/internal/inputs"
@@ -81,13 +86,63 @@ func (f foreignAPI) Interrupt(w http.ResponseWriter, r *http.Request, body []byt
 	if err != nil {
 		return err
 	}
-	if body, err = f.g.checkBody(inputs.Interrupt, body); err != nil {
+	return f.store(w, r, session, inputs.Interrupt, msgID, body)
+}
+
+// Answer stores the answers and results that a request has. Each is stored once, although
+// clients send their requests again.
+func (f foreignAPI) Answer(w http.ResponseWriter, r *http.Request, list []replies.Input) error {
+	session, token, err := sessionOf(r)
+	if err != nil {
+		return err
+	}
+	for _, in := range list {
+		action := auth.Answer
+		if in.Kind == inputs.Result {
+			action = auth.Publish
+		}
+		if err := permitOne(r, action, session); err != nil {
+			return err
+		}
+		digest := sha256.Sum256(in.Body)
+		if err := f.store(w, r, session, in.Kind, token+":"+string(in.Kind)+":"+hex.EncodeToString(digest[:]), in.Body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f foreignAPI) store(w http.ResponseWriter, r *http.Request, session string, kind inputs.Kind, msgID string, body []byte) error {
+	token, err := tokenOf(session)
+	if err != nil {
+		return err
+	}
+	if body, err = f.g.checkBody(kind, body); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), f.g.opts.StoreTimeout)
 	defer cancel()
-	if _, err := f.g.store.Publish(ctx, token, inputs.Interrupt, msgID, inputs.Header{}, body); err != nil {
-		return f.g.publishError(w, session, inputs.Interrupt, err)
+	if _, err := f.g.store.Publish(ctx, token, kind, msgID, inputs.Header{}, body); err != nil {
+		return f.g.publishError(w, session, kind, err)
 	}
+	return nil
+}
+
+// answerTurn stores the answers and results in the body of useChat.
+func (f foreignAPI) answerTurn(w http.ResponseWriter, r *http.Request) error {
+	body, err := respond.ReadBody(w, r, agui.MaxHistory)
+	if err != nil {
+		return err
+	}
+	list, ok := replies.AISDK(body)
+	if !ok {
+		return respond.Refuse(http.StatusBadRequest, "the body is not a request of useChat: messages is missing")
+	}
+	if err := f.Answer(w, r, list); err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusAccepted, struct {
+		Inputs int `json:"inputs"`
+	}{len(list)})
 	return nil
 }

@@ -219,6 +219,9 @@ func sendLine(t *testing.T, address, line string) (*http.Response, string) {
 	if strings.HasPrefix(line, "P") && strings.Contains(line, "/v1/sessions/") {
 		body = "{}"
 	}
+	if strings.HasSuffix(line, "/answer") {
+		body = `{"call":"1.0","decision":"approve"}`
+	}
 	_, err = fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", line, hostileSecret, len(body), body)
 	if err != nil {
 		t.Fatal(err)

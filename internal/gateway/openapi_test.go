@@ -197,6 +197,9 @@ func (a *answers) refused(described []string) {
 			if strings.HasPrefix(path, "/v1/ag-ui/") {
 				return strings.NewReader(`{"threadId":"t"}`)
 			}
+			if strings.HasSuffix(path, "/commands") {
+				return strings.NewReader(`{"method":"run.start"}`)
+			}
 			return io.MultiReader(strings.NewReader(`{"token":"x","channels":["tools"],"messages":[]}`)) // of unknown length
 		}
 		switch {
@@ -242,7 +245,9 @@ func (a *answers) good() {
 	}
 	for path, body := range map[string]string{
 		"/v1/ag-ui/s": `{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"a"}]}`, thread + "/history": "{}",
-		thread + "/runs/" + run + "/cancel": "", thread + "/stream/events": `{"channels":["tools","lifecycle"]}`, "/v1/login": "",
+		thread + "/runs/" + run + "/cancel": "", thread + "/stream/events": `{"channels":["tools","lifecycle"]}`,
+		thread + "/commands": `{"id":1,"method":"input.respond","params":{"interrupt_id":"1.0","response":true}}`,
+		"/v1/ai-sdk/s":       `{"messages":[{"role":"assistant","parts":[{"type":"tool-f","toolCallId":"x","state":"output-available","output":1}]}]}`, "/v1/login": "",
 		"/v1/repair": `{"messages":[{"role":"user","content":"a"}]}`, "/v1/sessions/s/interrupt": `{"run":"1.0","reason":"user"}`, "/v1/sessions/s/answer": `{"call":"1.0","decision":"approve"}`, "/v1/sessions/s/end": `{"reason":"completed"}`,
 		"/v1/sessions/s/deltas": "{}", "/v1/sessions/s/results": `{"tool_call_id":"x"}`, "/v1/sessions/s/progress": `{"tool_call_id":"x"}`,
 	} {
@@ -283,7 +288,7 @@ func (a *answers) faulty() {
 	defer stopBare()
 	a.request("GET", bare+"/", http.NoBody)
 	for path, size := range map[string]int{
-		"/v1/ag-ui/s": agui.MaxHistory + 1, thread + "/stream/events": langgraph.MaxFilter + 1, "/v1/repair": 101, "/v1/sessions/s/interrupt": 101, "/v1/sessions/s/answer": 101, "/v1/sessions/s/end": 101,
+		"/v1/ag-ui/s": agui.MaxHistory + 1, thread + "/stream/events": langgraph.MaxFilter + 1, thread + "/commands": langgraph.MaxFilter + 1, "/v1/ai-sdk/s": agui.MaxHistory + 1, "/v1/repair": 101, "/v1/sessions/s/interrupt": 101, "/v1/sessions/s/answer": 101, "/v1/sessions/s/end": 101,
 	} {
 		a.request("POST", url+path, strings.NewReader(strings.Repeat(" ", size)))
 	}

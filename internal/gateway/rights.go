@@ -21,7 +21,7 @@ func needs(path, methods string) (actions []auth.Action, own bool) {
 	case "/v1/sessions/{session}/deltas", "/v1/sessions/{session}/results",
 		"/v1/sessions/{session}/progress", "/v1/sessions/{session}/end":
 		return []auth.Action{auth.Publish}, false
-	case "/v1/sessions/{session}/answer":
+	case "/v1/sessions/{session}/answer", "/v1/langgraph/threads/{session}/commands", "/v1/ai-sdk/{session}":
 		return []auth.Action{auth.Answer}, false
 	case "/v1/sessions/{session}/interrupt", "/v1/langgraph/threads/{session}/runs/{run}/cancel":
 		return []auth.Action{auth.Interrupt}, false

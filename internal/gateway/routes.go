@@ -66,6 +66,7 @@ func (g *Gateway) routeList(metrics *prometheus.Registry) []route {
 	api("/v1/sessions/{session}/events/{seq}", "GET", g.event)
 	api("/v1/sessions/{session}/events/{seq}/{part}", "GET", g.part)
 	api("/v1/ai-sdk/{session}/stream", "GET", g.turn("ai-sdk"))
+	api("/v1/ai-sdk/{session}", "POST", foreignAPI{g}.answerTurn)
 	api("/v1/ag-ui/{session}", "GET, POST", agui.Handler(foreignAPI{g}))
 	langgraph.Routes(foreignAPI{g}, api)
 	for _, k := range kinds {

@@ -69,7 +69,7 @@ func aiUICall(h *history, m, n int, part string) (c call, ok bool) {
 	}
 	c.asked = oneOf(state, "approval-requested approval-responded")
 	c.approved, c.denied = member(approval, "approved") == "true", member(approval, "approved") == "false"
-	c.placeholder = state == "output-error" && (h.isPlaceholder(failure) || h.opts.Template != "" && h.matchesTemplate(&c, failure))
+	c.placeholder = state == "output-error" && (h.isPlaceholder(failure) || h.matchesTemplate(&c, failure))
 	if !c.hasOutput && (state == "input-streaming" || isNull(c.args)) {
 		c.streams, c.changedArgs = true, "{}"
 		c.broken = state == "input-streaming"

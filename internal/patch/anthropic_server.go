@@ -1,6 +1,10 @@
 package patch
 
-import "strings"
+import (
+	"strings"
+
+	"streamer/internal/events"
+)
 
 // The provider runs server tools itself. Their results are in the assistant's
 // message: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/overview
@@ -141,7 +145,7 @@ func (w *blockWriter) serverError(block string) string {
 		id = `""`
 	}
 	if text(member(block, "type")) == "mcp_tool_use" {
-		reason := w.h.syntheticText("interrupted", name, text(id))
+		reason := w.h.syntheticText(events.TextInterrupted, name, text(id), member(block, "input"))
 		return `{"type":"mcp_tool_result","tool_use_id":` + id + `,"is_error":true,"content":[` + textBlock(quote(reason)) + `]}`
 	}
 	kind := serverTools()[name]

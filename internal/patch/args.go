@@ -1,7 +1,9 @@
 package patch
 
 import (
+	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"streamer/internal/jsonscan"
 )
@@ -35,6 +37,48 @@ func (c *call) checkObjectArgs() {
 	case strings.HasPrefix(inner, "{"):
 		c.changedArgs = inner
 	}
+}
+
+// minArgs is the least value of Options.MaxArgs.
+const minArgs = 100
+
+// shortArgs returns raw args whose strings are cut to a number of bytes, "" where none is
+// longer. Only the members of the object are looked at: what a file or a text has.
+func shortArgs(args string, limit int) string {
+	object := args
+	if strings.HasPrefix(args, `"`) {
+		object = text(args)
+	}
+	if !strings.HasPrefix(strings.TrimSpace(object), "{") || args != object && !isJSON(args) {
+		return ""
+	}
+	short := object
+	for name, value := range members(object) {
+		if strings.HasPrefix(value, `"`) && len(value) > limit {
+			if s := text(value); len(s) > limit {
+				short = setMember(short, name, quote(cut(s, limit)))
+			}
+		}
+	}
+	switch {
+	case short == object:
+		return ""
+	case args != object:
+		return quote(short)
+	}
+	return short
+}
+
+// cut returns a text of at most limit bytes, with a note of how many are left out.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	end := limit - len("… (1234567890 bytes left out)")
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s… (%d bytes left out)", s[:end], len(s)-end)
 }
 
 // isJSON reports whether a JSON string contains one JSON value, without memory for its text.

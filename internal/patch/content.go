@@ -84,25 +84,44 @@ func (h *history) fillContent(c *call, rank int) {
 		reason = events.TextArgs
 	}
 	c.reason, c.isError = string(reason), true
-	c.content = quote(h.syntheticText(reason, c.finalName(), c.finalID()))
+	c.content = quote(h.syntheticText(reason, c.finalName(), c.finalID(), c.args))
 }
 
-func (h *history) syntheticText(reason events.Text, name, id string) string {
-	template := h.opts.Template
+func (h *history) syntheticText(reason events.Text, name, id, args string) string {
+	template := h.template(reason, name)
 	if template == "" {
 		template = events.Sentence(reason, h.opts.Lang)
 	}
-	return fill(template, name, id)
+	return fill(template, name, id, args)
 }
 
-// fill returns a template with a call's name and id. The words about the id are left
-// out if there is none.
-func fill(template, name, id string) string {
+// template returns the text of the options for a reason and a tool, "" if there is none.
+func (h *history) template(reason events.Text, tool string) string {
+	if len(h.opts.Templates) > 0 {
+		for _, key := range []string{tool + ":" + string(reason), tool, string(reason)} {
+			if t := h.opts.Templates[key]; t != "" {
+				return t
+			}
+		}
+	}
+	return h.opts.Template
+}
+
+// fill returns a template with a call's name, id and args, which are raw. The words about
+// the id are left out if there is none.
+func fill(template, name, id, args string) string {
 	if id == "" {
 		template = withoutID(template)
 	}
-	return events.Fill(template, name, id)
+	before, after, ok := strings.Cut(template, "{args}")
+	if !ok {
+		return events.Fill(template, name, id)
+	}
+	return events.Fill(before, name, id) + cut(text(args), maxShown) + events.Fill(after, name, id)
 }
+
+// maxShown is the maximum length of args in a text, in bytes.
+const maxShown = 1 << 10
 
 func withoutID(template string) string {
 	return strings.NewReplacer(" with id {id}", "", "（ID 为 {id}）", " ").Replace(template)

@@ -278,5 +278,9 @@ func (h *history) repairCall(c *call) {
 		c.changedArgs = ""
 	case c.changedArgs != "":
 		h.op(h.callOp("args_changed", c))
+	case h.opts.MaxArgs > 0 && c.turn < len(h.turns)-1 && h.signed[c.turn+1] == h.signed[c.turn]:
+		if c.changedArgs = shortArgs(c.args, h.opts.MaxArgs); c.changedArgs != "" {
+			h.op(h.callOp("args_changed", c))
+		}
 	}
 }

@@ -120,7 +120,7 @@ func (h *history) assign(r int) {
 func (h *history) bind(r, c int) {
 	call := &h.calls[c]
 	h.results[r].call = c
-	if h.opts.Template != "" && !h.results[r].placeholder {
+	if !h.results[r].placeholder {
 		h.results[r].placeholder = h.matchesTemplate(call, h.results[r].content)
 	}
 	if call.lastResult < 0 {

@@ -57,7 +57,7 @@ func (h *history) noteHead(r *result) string {
 	if r.call >= 0 {
 		id, name = h.calls[r.call].finalID(), h.calls[r.call].finalName()
 	}
-	head := fill(noteTemplate(r.disposition, h.opts.Lang), name, id)
+	head := fill(noteTemplate(r.disposition, h.opts.Lang), name, id, "")
 	if raw := cmp.Or(r.raw, h.at(r.message)); r.content == "" && hasOtherText(raw) {
 		head += "\n" + raw
 	}

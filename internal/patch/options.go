@@ -40,8 +40,15 @@ type Options struct {
 	Reasons map[string]string          `json:"reasons,omitempty"` // reasons for missing results by call id: interrupted, args, cancelled, timeout, denied, new_message
 
 	Lang         string   `json:"lang,omitempty"`         // en or zh
-	Template     string   `json:"template,omitempty"`     // text of synthetic results, with {name} and {id}; at most 4 KiB
+	Template     string   `json:"template,omitempty"`     // text of synthetic results, with {name}, {id} and {args}; at most 4 KiB
 	Placeholders []string `json:"placeholders,omitempty"` // further texts that mark a result as a placeholder, with {name} and {id}
+	// Templates are texts in place of Template for a reason, a tool, or both: "timeout",
+	// "send_mail", "send_mail:timeout". The most specific one applies.
+	Templates map[string]string `json:"templates,omitempty"`
+
+	// MaxArgs is the maximum number of bytes of a string in the args of calls before the
+	// last turn; longer ones are cut. At least 100; 0 cuts nothing.
+	MaxArgs int `json:"max_args,omitempty"`
 
 	Output  string `json:"output,omitempty"`  // full, ops or check
 	Dropped bool   `json:"dropped,omitempty"` // include dropped content in the report
@@ -127,6 +134,14 @@ func (o Options) Check() error {
 	if len(o.Template) > maxTemplate {
 		return fmt.Errorf("patch: option template: %d bytes, more than %d", len(o.Template), maxTemplate)
 	}
+	for _, key := range slices.Sorted(maps.Keys(o.Templates)) {
+		if n := len(o.Templates[key]); n == 0 || n > maxTemplate {
+			return fmt.Errorf("patch: option templates[%q]: %d bytes, not 1 to %d", key, n, maxTemplate)
+		}
+	}
+	if o.MaxArgs != 0 && o.MaxArgs < minArgs {
+		return fmt.Errorf("patch: option max_args: %d bytes, fewer than %d", o.MaxArgs, minArgs)
+	}
 	for i, p := range o.Placeholders {
 		if p == "" || len(p) > maxTemplate {
 			return fmt.Errorf("patch: option placeholders[%d]: %d bytes, not 1 to %d", i, len(p), maxTemplate)
@@ -170,6 +185,8 @@ func (o Options) checkProfile() error {
 		{"reasons", len(o.Reasons) > 0},
 		{"template", o.Template != ""},
 		{"placeholders", len(o.Placeholders) > 0},
+		{"templates", len(o.Templates) > 0},
+		{"max_args", o.MaxArgs != 0},
 		{"the session's log", len(o.Log) > 0},
 	} {
 		if other.set {

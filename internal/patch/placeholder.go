@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"slices"
 	"strings"
 
 	"streamer/internal/events"
@@ -110,9 +111,16 @@ func (h *history) isPlaceholder(content string) bool {
 }
 
 // matchesTemplate reports whether the content of a result is the text that an
-// earlier repair wrote for the call from the same template.
+// earlier repair wrote for the call from the same options.
 func (h *history) matchesTemplate(c *call, content string) bool {
-	return text(singleText(content)) == fill(h.opts.Template, c.name, c.id)
+	if h.opts.Template == "" && len(h.opts.Templates) == 0 {
+		return false
+	}
+	got := text(singleText(content))
+	return slices.ContainsFunc(reasons(), func(reason events.Text) bool {
+		t := h.template(reason, c.name)
+		return t != "" && got == fill(t, c.name, c.id, c.args)
+	})
 }
 
 // singleText returns the JSON string of a list with one text block or one string, or

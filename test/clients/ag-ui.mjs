@@ -50,4 +50,13 @@ function shown(messages) {
   }
 }
 
-serve({ agent })
+// approve answers the interrupt of the last run.
+async function approve(job, fetch) {
+  const agent = new HttpAgent({ url: job.url, threadId: job.session, initialMessages: [{ id: 'u1', role: 'user', content: 'go' }], fetch })
+  await agent.runAgent({ runId: 'client-0' })
+  const [{ id }] = agent.pendingInterrupts
+  await agent.runAgent({ runId: 'client-1', resume: [{ interruptId: id, status: 'resolved', payload: { approved: true } }] })
+  return {}
+}
+
+serve({ agent, approve })

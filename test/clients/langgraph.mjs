@@ -96,4 +96,13 @@ async function thread(job, fetch) {
   }
 }
 
-serve({ join, thread })
+// approve answers the interrupt of the last run, as a user of LangChain's middleware does.
+async function approve(job, fetch) {
+  const thread = clientOf(job, fetch).threads.stream(job.session, { assistantId: 'agent', fetch, reconnectDelayMs: () => 10 })
+  for await (const message of thread.messages) await message.text
+  await thread.input.respond({ interrupt_id: thread.interrupts[0].interruptId, response: { decisions: [{ type: 'approve' }] } })
+  await thread.close()
+  return {}
+}
+
+serve({ join, thread, approve })

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"streamer/internal/encode"
+	"streamer/internal/gateway/replies"
 	"streamer/internal/gateway/respond"
 )
 
@@ -18,28 +19,35 @@ const MaxHistory = 8 << 20
 type Gateway interface {
 	// Turn streams the last turn of the session in the path in a protocol.
 	Turn(w http.ResponseWriter, r *http.Request, protocol string, client *encode.Client) error
+	// Answer stores answers.
+	Answer(w http.ResponseWriter, r *http.Request, list []replies.Input) error
 }
 
 // Handler returns the handler that streams the last turn of a session. POST is the
-// request of an HttpAgent: its history is sent back without what the stream repeats.
-// Nothing of the body is stored, and nothing is sent to the agent.
+// request of an HttpAgent: its history is sent back without what the stream repeats, and
+// the answers in resume are stored. Nothing else of the body is, and nothing is sent to the
+// agent.
 func Handler(g Gateway) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var client *encode.Client
 		if r.Method == http.MethodPost {
-			var err error
-			if client, err = readRunInput(w, r); err != nil {
+			read, resume, err := readRunInput(w, r)
+			if err != nil {
 				return err
 			}
+			if err := g.Answer(w, r, resume); err != nil {
+				return err
+			}
+			client = read
 		}
 		return g.Turn(w, r, "ag-ui", client)
 	}
 }
 
-func readRunInput(w http.ResponseWriter, r *http.Request) (*encode.Client, error) {
+func readRunInput(w http.ResponseWriter, r *http.Request) (client *encode.Client, resume []replies.Input, err error) {
 	body, err := respond.ReadBody(w, r, MaxHistory)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var in struct {
 		ThreadID string            `json:"threadId"`
@@ -47,7 +55,7 @@ func readRunInput(w http.ResponseWriter, r *http.Request) (*encode.Client, error
 		Messages []json.RawMessage `json:"messages"`
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return nil, respond.Refuse(http.StatusBadRequest, "the body is not a RunAgentInput: "+err.Error())
+		return nil, nil, respond.Refuse(http.StatusBadRequest, "the body is not a RunAgentInput: "+err.Error())
 	}
 	for i, raw := range in.Messages {
 		var m struct {
@@ -55,8 +63,9 @@ func readRunInput(w http.ResponseWriter, r *http.Request) (*encode.Client, error
 			Role string `json:"role"`
 		}
 		if err := json.Unmarshal(raw, &m); err != nil || m.ID == "" || m.Role == "" {
-			return nil, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("message %d is not an object with an id and a role", i))
+			return nil, nil, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("message %d is not an object with an id and a role", i))
 		}
 	}
-	return &encode.Client{Thread: in.ThreadID, Run: in.RunID, Messages: in.Messages}, nil
+	client = &encode.Client{Thread: in.ThreadID, Run: in.RunID, Messages: in.Messages}
+	return client, replies.AGUI(body), nil
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"streamer/internal/encode"
+	"streamer/internal/gateway/replies"
 	"streamer/internal/gateway/respond"
 	"streamer/internal/gateway/turns"
 )
@@ -34,6 +35,8 @@ type Gateway interface {
 	Stream(w http.ResponseWriter, r *http.Request, protocol string, open encode.Opening, header [][2]string) error
 	// Interrupt stores an interrupt.
 	Interrupt(w http.ResponseWriter, r *http.Request, body []byte) error
+	// Answer stores answers.
+	Answer(w http.ResponseWriter, r *http.Request, list []replies.Input) error
 }
 
 // Routes adds the paths of threads.
@@ -48,6 +51,7 @@ func Routes(g Gateway, add func(path, methods string, h func(http.ResponseWriter
 	add(thread+"/runs/{run}/stream", "GET", s.join)
 	add(thread+"/runs/{run}/cancel", "POST", s.cancel)
 	add(thread+"/stream/events", "POST", s.events)
+	add(thread+"/commands", "POST", s.command)
 }
 
 type server struct{ Gateway }

@@ -1,0 +1,40 @@
+package langgraph
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"streamer/internal/gateway/replies"
+	"streamer/internal/gateway/respond"
+)
+
+// command stores the answers of a command of the agent protocol:
+//
+//	{"id","method":"input.respond","params":{"interrupt_id","response"}}
+//
+// Other commands would reach the agent, and are refused.
+func (s server) command(w http.ResponseWriter, r *http.Request) error {
+	body, err := respond.ReadBody(w, r, MaxFilter)
+	if err != nil {
+		return err
+	}
+	id, method, list := replies.LangGraph(body)
+	switch {
+	case method == "":
+		return respond.Refuse(http.StatusBadRequest, "the body is not a command: method is missing")
+	case method != "input.respond":
+		return respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the command %.40q is for an agent; here only input.respond is served", method))
+	case len(list) == 0:
+		return respond.Refuse(http.StatusBadRequest, "the command names no interrupt: interrupt_id is missing")
+	}
+	if err := s.Answer(w, r, list); err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, struct {
+		Type   string          `json:"type"`
+		ID     json.RawMessage `json:"id,omitempty"`
+		Result struct{}        `json:"result"`
+	}{Type: "success", ID: id})
+	return nil
+}
