@@ -1,6 +1,6 @@
 // What is known of the calls of a session, read from its events while it is needed.
 
-import { Events, inputOf } from "./events.js";
+import { inputOf } from "./events.js";
 
 /** The messages of the progress with which a process claims a call, and ends its claim. */
 export const CLAIM = "running";
@@ -12,8 +12,7 @@ const TYPES = [
 
 /** Calls has a record of each call, in which the first claim and the only result count. */
 export class Calls {
-  #http;
-  #path;
+  #session;
   #records = new Map(); // by the name of the call
   #users = 0;
   #events; // that are being read
@@ -23,9 +22,9 @@ export class Calls {
   stop;
   #waiting = new Set();
 
-  constructor(http, path) {
-    this.#http = http;
-    this.#path = path;
+  /** @param {import("./session.js").Session} session */
+  constructor(session) {
+    this.#session = session;
   }
 
   /** Calls fn while the events are read. Without users, no connection is open. */
@@ -83,7 +82,7 @@ export class Calls {
   async #read() {
     this.#failure = undefined;
     const check = () => this.#waiting.forEach((waiter) => waiter.check());
-    const events = (this.#events = new Events(this.#http, this.#path, { after: this.#cursor, types: TYPES, onLive: check }));
+    const events = (this.#events = this.#session.events({ after: this.#cursor, types: TYPES, onLive: check }));
     try {
       for await (const event of events) {
         if (events !== this.#events) return; // a later user has begun to read

@@ -27,8 +27,9 @@ func TestMain(m *testing.M) {
 // TestClientJS runs the programs in node. They share a server, and kill others.
 func TestClientJS(t *testing.T) {
 	requireNode(t)
-	server := testkit.Start(t, "serve", "--data-dir", t.TempDir(), "--http-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0")
-	env := []string{"STREAMER_PROGRAM=" + testkit.Program(t), "STREAMER_URL=" + server.Page()}
+	nats := testkit.FreePort(t)
+	server := testkit.Start(t, "serve", "--data-dir", t.TempDir(), "--http-listen", "127.0.0.1:0", "--nats-listen", nats)
+	env := []string{"STREAMER_PROGRAM=" + testkit.Program(t), "TEST_URL=" + server.Page(), "TEST_NATS=" + nats}
 	t.Run("programs", func(t *testing.T) { // ends when all have ended
 		run(t, "test/*.test.mjs", env...)
 		t.Run("adapters", func(t *testing.T) {

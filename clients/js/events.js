@@ -1,7 +1,5 @@
 // The events of a session, as an async iterable.
 
-import { subscribe } from "./sse.js";
-
 /** Events yields each event once, in order, and counts where it is. */
 export class Events {
   /** Whether the stored events have been read, so that new ones follow. */
@@ -13,17 +11,15 @@ export class Events {
   #onLive;
 
   /**
-   * @param {import("./http.js").Http} http
-   * @param {string} path of the session
+   * @param {(range: {after?: number, types?: string[], signal: AbortSignal}) => AsyncGenerator<object>} read yields frames
    * @param {import("./streamer.js").EventsOptions} options
    */
-  constructor(http, path, { after, types, signal, onLive } = {}) {
-    const query = types ? `?types=${types.map(encodeURIComponent).join(",")}` : "";
+  constructor(read, { after, types, signal, onLive } = {}) {
     this.cursor = after;
     this.#onLive = onLive;
     if (signal?.aborted) this.#abort.abort();
     signal?.addEventListener("abort", () => this.#abort.abort(), { once: true, signal: this.#abort.signal });
-    this.#frames = subscribe(http, `${path}/events${query}`, { after, signal: this.#abort.signal });
+    this.#frames = read({ after, types, signal: this.#abort.signal });
   }
 
   [Symbol.asyncIterator]() {

@@ -43,7 +43,7 @@ export class Http {
 
   /** Returns the text at a path. */
   text(path, options) {
-    return this.#repeat(async (signal) => (await this.request(path, { signal })).text(), options);
+    return this.repeat(async (signal) => (await this.request(path, { signal })).text(), options);
   }
 
   /**
@@ -54,10 +54,11 @@ export class Http {
     const init = { method: "POST", headers: { "Content-Type": "application/json", "Idempotency-Key": key, ...headers } };
     new Headers(init.headers); // throws now if a value cannot be sent
     init.body = body instanceof Uint8Array ? body : JSON.stringify(body);
-    return this.#repeat(async (signal) => (await this.request(path, { ...init, signal })).json(), options);
+    return this.repeat(async (signal) => (await this.request(path, { ...init, signal })).json(), options);
   }
 
-  async #repeat(request, { signal, retryFor = this.retryFor } = {}) {
+  /** Calls request until it succeeds, or fails for good, or time is over. */
+  async repeat(request, { signal, retryFor = this.retryFor } = {}) {
     const began = Date.now();
     for (let attempt = 1; ; attempt++) {
       try {

@@ -5,6 +5,7 @@ import { Cancelled } from "./errors.js";
 import { Events } from "./events.js";
 import { follow, headersOf } from "./follow.js";
 import { run } from "./run.js";
+import { subscribe } from "./sse.js";
 
 export class Session {
   /** @param {import("./http.js").Http} http */
@@ -12,7 +13,7 @@ export class Session {
     this.http = http;
     this.name = name;
     this.path = `/v1/sessions/${encodeURIComponent(name)}`;
-    this.calls = new Calls(http, this.path);
+    this.calls = new Calls(this);
   }
 
   /** Stores an input of a kind. */
@@ -37,7 +38,7 @@ export class Session {
 
   /** Returns the events after a cursor, or all, and then each new one. */
   events(options) {
-    return new Events(this.http, this.path, options);
+    return new Events((range) => subscribe(this.http, `${this.path}/events`, range), options);
   }
 
   /** Closes the calls that the fields name, or all. */

@@ -51,10 +51,11 @@ export function parser() {
 }
 
 /**
- * Yields the frames of a stream until the signal is aborted. It connects again with the id
- * of the last frame, so that no event is lost or repeated.
+ * Yields the frames of the events at a path until the signal is aborted. It connects again
+ * with the id of the last frame, so that no event is lost or repeated.
  */
-export async function* subscribe(http, path, { after, signal }) {
+export async function* subscribe(http, events, { after, types, signal }) {
+  const path = types ? `${events}?types=${types.map(encodeURIComponent).join(",")}` : events;
   let cursor = after, base = 2_000, attempt = 0;
   const state = { heartbeat: 15_000 };
   while (!signal.aborted) {
@@ -72,6 +73,7 @@ export async function* subscribe(http, path, { after, signal }) {
       if (error.temporary === false) throw error;
       wait = error.retryAfter ?? 0;
     }
+    if (signal.aborted) return;
     yield { event: "stream.lost" };
     await pause(Math.max(backoff(++attempt, base), wait), signal);
   }

@@ -8,16 +8,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-const { STREAMER_PROGRAM = "streamer", STREAMER_URL } = process.env;
+const { STREAMER_PROGRAM = "streamer", TEST_URL, TEST_NATS } = process.env;
 
 /** Returns the server that all tests share, or starts one. It is not killed. */
-export const sharedServer = (t) => (STREAMER_URL ? { url: STREAMER_URL } : startServer(t));
+export const sharedServer = (t) => (TEST_URL ? { url: TEST_URL, nats: TEST_NATS } : startServer(t));
 
 /** Starts a server, which ends with the test t. */
 export async function startServer(t, ...flags) {
   const dir = mkdtempSync(join(tmpdir(), "streamer-js-"));
-  const address = `127.0.0.1:${await freePort()}`;
-  const server = new Server(["serve", "--data-dir", dir, "--http-listen", address, "--nats-listen", "127.0.0.1:0", "--partitions", "1", ...flags]);
+  const [http, nats] = [await freePort(), await freePort()].map((port) => `127.0.0.1:${port}`);
+  const server = new Server(["serve", "--data-dir", dir, "--http-listen", http, "--nats-listen", nats, "--partitions", "1", ...flags]);
   t.after(async () => {
     await server.kill();
     rmSync(dir, { recursive: true });
@@ -34,7 +34,8 @@ class Server {
 
   /** Starts the program, and returns when it listens. */
   async start() {
-    this.process = spawn(STREAMER_PROGRAM, this.args, { stdio: ["ignore", "pipe", "pipe"] });
+    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("STREAMER_"))); // which are flags
+    this.process = spawn(STREAMER_PROGRAM, this.args, { env, stdio: ["ignore", "pipe", "pipe"] });
     let log = "";
     this.process.stderr.on("data", (text) => (log += text));
     const printed = {};

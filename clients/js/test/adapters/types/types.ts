@@ -2,11 +2,13 @@
 
 import { Agent, OpenAIChatCompletionsModel, tool as agentTool } from "@openai/agents";
 import { type LanguageModel, streamText, tool, wrapLanguageModel } from "ai";
+import { connect } from "@nats-io/transport-node";
 import { createAgent } from "langchain";
 import OpenAI from "openai";
 import { Cancelled, type Event, streamer } from "streamer-client";
 import { aiSdk } from "streamer-client/ai-sdk";
 import { streamerMiddleware, withoutResults } from "streamer-client/langchain";
+import { natsSession } from "streamer-client/nats";
 import { openaiAgents } from "streamer-client/openai-agents";
 import { z } from "zod";
 
@@ -54,3 +56,5 @@ export function agents(client: OpenAI) {
   const search = agentTool({ name: "search", description: "x", parameters: inputSchema, execute });
   return new Agent({ name: "a", model: streamed.model(new OpenAIChatCompletionsModel(client, "m")), tools: [search] });
 }
+
+export const nats = async () => natsSession(await connect({ servers: "127.0.0.1:4222" }), "trip-7", { url: "http://127.0.0.1:8080" }).interrupt();

@@ -1,0 +1,107 @@
+// A session over NATS. Values above 64 KiB and repairs need the address of HTTP too.
+
+import { DeliverPolicy, JetStreamError, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { headers } from "@nats-io/nats-core";
+
+import { StreamerError } from "./errors.js";
+import { Events } from "./events.js";
+import { Http, backoff, nonce, pause } from "./http.js";
+import { Session } from "./session.js";
+
+const STREAM = "TOOLCALLS";
+const PULL = { expires: 10_000, idle_heartbeat: 1_000 }; // a silence of 2 s begins another consumer
+const KINDS = { deltas: "delta", results: "result" }; // the others have the names of the paths
+
+/**
+ * Returns a session of the server of a connection.
+ * @param {import("@nats-io/nats-core").NatsConnection} connection
+ * @param {string} name
+ * @param {import("./nats.js").NatsOptions} [options]
+ */
+export function natsSession(connection, name, { url = "", ...options } = {}) {
+  return new NatsSession(connection, name, new Http(url, options));
+}
+
+class NatsSession extends Session {
+  #id = nonce(); // message ids of different publishers differ
+
+  constructor(connection, name, http) {
+    super(http, name);
+    this.connection = connection;
+    this.js = jetstream(connection);
+    this.token = tokenOf(name);
+  }
+
+  post(kind, body, { key = nonce(), headers: fields = {}, ...options } = {}) {
+    const data = body instanceof Uint8Array ? body : JSON.stringify(body);
+    const subject = `llm.${this.token}.${KINDS[kind] ?? kind}`;
+    const request = { msgID: `${this.token}:${kind}:${key}:${this.#id}`, headers: headers() };
+    for (const [name, value] of Object.entries(fields)) request.headers.set(name, value);
+    return this.http.repeat(async () => {
+      const { seq } = await this.js.publish(subject, data, request).catch(refuse);
+      return { session: this.name, seq };
+    }, options);
+  }
+
+  events(options) {
+    return new Events((range) => this.#frames(range), options);
+  }
+
+  /** Yields events as the frames of HTTP. An ordered consumer misses none. */
+  async *#frames({ after, types, signal }) {
+    const subjects = types?.map((type) => (type === "synthetic" ? type : `event.${type}`)) ?? ["event.>", "synthetic"];
+    const filter_subjects = subjects.map((subject) => `toolcalls.${this.token}.${subject}`);
+    for (let attempt = 1; !signal.aborted; attempt++) {
+      const start = after ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: after + 1 } : { deliver_policy: DeliverPolicy.All };
+      let messages;
+      const stop = () => messages?.stop();
+      signal.addEventListener("abort", stop);
+      try {
+        const consumer = await this.js.consumers.get(STREAM, { filter_subjects, ...start });
+        const { num_pending } = await consumer.info();
+        messages = await consumer.consume(PULL);
+        if (signal.aborted) return;
+        if (num_pending === 0) yield { event: "stream.live" };
+        for await (const m of messages) {
+          [after, attempt] = [m.seq, 1];
+          yield { event: m.subject.endsWith(".synthetic") ? "synthetic" : "event", data: m.string(), id: String(m.seq) };
+          if (m.info.pending === 0) yield { event: "stream.live" };
+        }
+      } catch (error) {
+        if (this.connection.isClosed()) throw error;
+      } finally {
+        signal.removeEventListener("abort", stop);
+        messages?.stop();
+      }
+      if (signal.aborted) return;
+      yield { event: "stream.lost" };
+      await pause(backoff(attempt, 500), signal);
+    }
+  }
+
+  /** Reads a value from its event, or over HTTP if it is too large for one. */
+  async value(seq, part, options) {
+    const jsm = await jetstreamManager(this.connection, { checkAPI: false });
+    const event = (await jsm.direct.getMessage(STREAM, { seq })).json();
+    const value = part === "args" ? event.args_text : JSON.stringify(event.tool_result);
+    if (value !== undefined) return value;
+    if (!this.http.url) throw new StreamerError("streamer: a value above 64 KiB is read over HTTP: natsSession needs the url");
+    return super.value(seq, part, options);
+  }
+}
+
+/** Throws an error of a publish. Without an answer of the stream, the same publish may succeed later. */
+function refuse(error) {
+  const refused = new StreamerError(`streamer: ${error.message}`, { cause: error });
+  if (error instanceof JetStreamError || /payload/i.test(error.message)) refused.status = 400;
+  throw refused;
+}
+
+/** Returns the token of a session in subjects. */
+function tokenOf(name) {
+  const byteOf = (byte) => {
+    const letter = String.fromCharCode(byte);
+    return /[\w-]/.test(letter) ? letter : `=${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  };
+  return Array.from(new TextEncoder().encode(name), byteOf).join("");
+}
