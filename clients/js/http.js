@@ -11,11 +11,12 @@ export class Http {
    * @param {import("./streamer.js").Options} options
    */
   constructor(url, { token, fetch, retryFor = 90_000, onWarning = (text) => console.warn(text) } = {}) {
+    if (url) new URL(url); // throws now if it is none
     this.url = url.replace(/\/+$/, "");
     this.token = token;
     this.fetch = fetch ?? ((...request) => globalThis.fetch(...request));
     this.retryFor = retryFor;
-    this.warn = (text) => onWarning(`streamer: ${text}`);
+    this.warn = (text) => onWarning(`streamer: ${text.replaceAll("streamer: ", "")}`); // of errors in it
     this.warned = new Set();
   }
 

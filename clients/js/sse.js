@@ -71,6 +71,7 @@ export async function* subscribe(http, events, { after, types, signal }) {
     } catch (error) {
       if (signal.aborted) return;
       if (error.temporary === false) throw error;
+      if (error.status === 0) http.warnOnce(`no events yet: ${error.message}`);
       wait = error.retryAfter ?? 0;
     }
     if (signal.aborted) return;
