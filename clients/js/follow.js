@@ -1,6 +1,6 @@
 // Publishes the stream of a model while it is read.
 
-import { nonce } from "./http.js";
+import { nonce, orAborted } from "./http.js";
 
 const PIECE = 256 << 10; // bytes of one input; a server takes 1 MiB, if not configured otherwise
 const MOST = 8 << 20; // bytes that wait before the source has to
@@ -48,15 +48,11 @@ async function* chunksOf(source, signal) {
 async function* values(source, signal) {
   const reader = source.getReader ? source.getReader() : undefined;
   const values = reader ? { next: () => reader.read(), return: () => reader.cancel() } : (source[Symbol.asyncIterator] ?? source[Symbol.iterator]).call(source);
-  let stop;
-  const stopped = new Promise((_, reject) => (stop = () => reject(signal.reason)));
-  stopped.catch(() => {});
-  signal?.addEventListener("abort", stop);
   let ended = false;
   try {
-    signal?.throwIfAborted();
     for (;;) {
-      const { value, done } = await Promise.race([values.next(), stopped]);
+      signal?.throwIfAborted();
+      const { value, done } = await orAborted(values.next(), signal);
       if ((ended = done)) return;
       yield value;
     }
@@ -64,7 +60,6 @@ async function* values(source, signal) {
     ended = !signal?.aborted; // the source has failed
     throw error;
   } finally {
-    signal?.removeEventListener("abort", stop);
     if (!ended) Promise.resolve(values.return?.()).catch(() => {}); // it may wait for its next value
   }
 }

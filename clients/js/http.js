@@ -100,6 +100,17 @@ export function pause(ms, signal) {
   });
 }
 
+/** Settles as a promise does, or rejects when the signal is aborted. */
+export function orAborted(promise, signal) {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) return abort();
+    signal.addEventListener("abort", abort);
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
 /** Returns a random text. randomUUID does not exist on pages without TLS. */
 export function nonce() {
   return Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, "0")).join("");

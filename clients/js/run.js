@@ -6,7 +6,7 @@
 
 import { CLAIM, RELEASE } from "./calls.js";
 import { Cancelled, StreamerError, Suspended, ToolFailed } from "./errors.js";
-import { nonce, pause } from "./http.js";
+import { nonce, orAborted, pause } from "./http.js";
 
 const PROGRESS = 5_000; // ms for the repetition of a progress, because a tool may wait for it
 
@@ -66,14 +66,24 @@ function parsed(text, twice) {
   }
 }
 
-/** Claims a call, and reports whether this claim is the first one. */
+/** Claims a call, and reports whether this claim is the first one. A caller that leaves gives it back. */
 async function claim(session, call, signal) {
-  const { seq } = await session.post("progress", { call, message: CLAIM }, { key: `run:${call}:${nonce()}`, signal });
+  const claiming = session.calls.use(() => isFirst(session, call));
+  try {
+    return await orAborted(claiming, signal);
+  } catch (error) {
+    claiming.then((first) => first && session.progress(call, RELEASE)).catch(() => {});
+    throw error;
+  }
+}
+
+async function isFirst(session, call) {
+  const { seq } = await session.post("progress", { call, message: CLAIM }, { key: `run:${call}:${nonce()}` });
   return session.calls.until(() => {
     const { claim, result, unmatched } = session.calls.get(call);
     if (claim !== undefined) return claim === seq;
     if (result || unmatched >= seq) return false; // the call is not open
-  }, signal);
+  });
 }
 
 /** Resolves with the result of a call that another process executes, or rejects as its tool did. */
@@ -100,6 +110,8 @@ class Execution {
   /** Runs the tool until it ends, or until the call is closed and the grace time is over. */
   async run(tool, args, signal) {
     const { calls } = this.session;
+    const { result } = calls.get(this.call);
+    if (result) return this.#closed(result, Promise.resolve({ error: result })); // the tool has not begun
     const closed = calls.until(() => calls.get(this.call).result, this.over.signal);
     const ended = this.#start(tool, args, signal);
     try {
@@ -129,7 +141,7 @@ class Execution {
   }
 
   async #send() {
-    for (; this.latest && !this.abort.signal.aborted; ) {
+    while (this.latest && !this.abort.signal.aborted && !this.over.signal.aborted) {
       const { message, percent } = this.latest;
       this.latest = undefined;
       await this.session.progress(this.call, message, percent, { retryFor: PROGRESS }).catch((error) => this.session.http.warn(`progress of the call ${this.call}: ${error.message}`));
@@ -145,7 +157,7 @@ class Execution {
       throw end.error;
     }
     const body = bodyOf(this.call, end);
-    const seq = await this.#store(body);
+    const seq = await this.#store(body, { key: `result:${this.call}`, retryFor: Infinity });
     const result = await closed.catch((error) => this.session.http.warn(`the result of the call ${this.call} is stored, and may be late: ${error.message}`));
     if (result && !(await this.#isOwn(result, seq, body))) throw new Cancelled(result);
     if ("error" in end) throw end.error;
@@ -162,13 +174,15 @@ class Execution {
     return closing === text || closing === JSON.stringify(text);
   }
 
-  async #store(body, key = `result:${this.call}`) {
-    const options = { key, retryFor: Infinity };
+  /** Posts a result, and returns its sequence. One that is refused is an error, so that the call does not stay open. */
+  async #store(body, options) {
     try {
       return (await this.session.post("results", body, options)).seq;
     } catch (error) {
-      const text = `The result cannot be stored: ${error.message}`;
-      await this.session.post("results", { call: this.call, content: text, status: "error" }, { ...options, key: `${key}:refused` });
+      const content = `The result cannot be stored: ${error.message}`;
+      if (body.content !== undefined && !error.temporary) {
+        await this.session.post("results", { ...body, content, status: "error" }, { ...options, key: `${options.key}:refused` });
+      }
       throw error;
     }
   }
@@ -180,13 +194,14 @@ class Execution {
     const end = await Promise.race([ended, pause(this.grace, this.over.signal)]);
     const body = end && "value" in end ? bodyOf(this.call, end) : { call: this.call };
     body.tool_state = end ? ("value" in end ? "finished_anyway" : "stopped") : "unknown";
-    await this.session.post("results", body, { key: `state:${this.call}` })
+    await this.#store(body, { key: `state:${this.call}` })
       .catch((error) => this.session.http.warn(`whether the tool of the call ${this.call} stopped was not stored: ${error.message}`));
     throw cancelled;
   }
 }
 
 /** Returns the body of a result. */
-function bodyOf(call, { value = null, error }) {
-  return error === undefined ? { call, content: value } : { call, content: String(error?.message ?? error), status: "error" };
+function bodyOf(call, end) {
+  if ("error" in end) return { call, content: String(end.error?.message ?? end.error), status: "error" };
+  return { call, content: end.value ?? null };
 }

@@ -155,6 +155,20 @@ test("an agent is stopped when its run is interrupted, and not when a call is", 
   assert.equal(await session.untilStopped(() => 42), 42);
 });
 
+test("a caller that leaves before the tool begins gives the call back", async () => {
+  const [event] = await called(open("leaves"), ["call_1", "search", { q: 1 }]);
+  const abort = new AbortController();
+  const leaving = open("leaves", {
+    fetch: async (url, init) => {
+      if (url.endsWith("/progress")) abort.abort(new Error("the user left"));
+      return fetch(url, init);
+    },
+  });
+  await assert.rejects(leaving.run(event, () => assert.fail("it ran"), { signal: abort.signal }), /the user left/);
+  await eventsUntil(open("leaves"), (e) => e.message?.startsWith("suspended"));
+  assert.equal(await open("leaves").run(event, (args) => `${args.q}`), "1");
+});
+
 test("a result that is stored twice is that of the tool", async () => {
   let answers = 0;
   // The first answer is lost, and the repetition comes when the server has forgotten the key.
@@ -176,11 +190,17 @@ test("a result that is stored twice is that of the tool", async () => {
 
 test("a result that cannot be stored is an error", async () => {
   const session = open("large");
-  const [event, other] = await called(session, ["a", "t", {}], ["b", "t", {}]);
+  const [event, other, closed] = await called(session, ["a", "t", {}], ["b", "t", {}], ["c", "t", {}]);
   await assert.rejects(session.run(event, () => "x".repeat(2 << 20)), (error) => error instanceof StreamerError && error.status === 413);
   await assert.rejects(session.run(other, () => 1n), TypeError);
   const events = await eventsUntil(session, (_, seen) => seen.length === 2, { types: ["tool_call_result"] });
   assert.deepEqual(events.map((e) => e.status), ["error", "error"]);
+  const { begins, tool } = hanging(() => "x".repeat(2 << 20));
+  const running = assert.rejects(open("large", { onWarning() {} }).run(closed, tool), Cancelled);
+  await begins;
+  await session.interrupt();
+  await running;
+  assert.equal((await eventsUntil(session, typed("tool_call_late_result"))).at(-1).tool_state, "finished_anyway");
 });
 
 /** Starts a process that runs calls, and returns it with its lines. */
