@@ -28,7 +28,7 @@ var mustRun = []string{
 	"TestBrowser", "TestPage", "TestCrashEmbedded", "TestCrashShared", "TestCrashTwoWorkers", "TestCrashControl",
 	"TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph",
 	"TestAgentGo", "TestAgents", "TestLangGraphAgent", "TestSubscriber", "TestCookbook", "TestCookbookSource", "TestCookbookRoute", "TestNoEventsArrive",
-	"TestClients", "TestApprovals", "TestEventSource", "TestSDKs", "TestGoSDKs", "TestPythonClient",
+	"TestClients", "TestApprovals", "TestEventSource", "TestSDKs", "TestGoSDKs", "TestPythonClient", "TestClientJS", "TestTypesJS",
 	"TestChaos", "TestControl", "TestFullDisk", "TestDamage", "TestMatrix", "TestSoak", "TestModel", "TestQuirks", "TestCuts",
 	"TestOpenAPIDocument", "TestArrows", "TestLanguage",
 }
