@@ -140,6 +140,7 @@ func TestVerifySnapshots(t *testing.T) {
 		h.publish(token, "result", fmt.Sprintf(result, 1))
 		h.wait(token, ofType(events.ToolCallResult))
 	}
+	h.covered()
 	stop() // which writes snapshots and checkpoints
 	if r, err := (Verification{Log: h.broker}).Run(t.Context()); err != nil || !r.Faultless() {
 		t.Fatalf("before anything is broken: got %+v, %v", r, err)
