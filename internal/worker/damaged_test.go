@@ -21,10 +21,12 @@ import (
 // of a resident session, or the checkpoint, after it was deleted, overwritten or
 // purged, and continues.
 func TestDamagedUnderOwner(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	const states, checkpoint = "$KV.STREAMER_SNAPSHOT.0.a", "$KV.STREAMER_CHECKPOINT.0"
 	deletion := nats.Header{"KV-Operation": {"DEL"}}
 	for name, subjects := range map[string][]string{"snapshot": {states}, "checkpoint": {checkpoint}, "both": {states, checkpoint}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h := open(t, broker.Options{Partitions: 1})
 			w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Hour})
 			for i, header := range []nats.Header{deletion, nil} {
@@ -58,6 +60,7 @@ func TestDamagedUnderOwner(t *testing.T) {
 // of its session was deleted and the worker has just read the list of open calls
 // for another partition.
 func TestOpenedSinceLastReading(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	h := open(t, broker.Options{Partitions: 2})
 	token := "a"
 	for h.broker.Partition(token) != 0 {
@@ -117,6 +120,7 @@ func (o *otherEpoch) Input(ctx context.Context, seq uint64) (inputs.Input, bool,
 // TestCheckpointOfOneEpoch checks that a checkpoint does not identify an input by a
 // read in a later connection epoch.
 func TestCheckpointOfOneEpoch(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	h := open(t, broker.Options{Partitions: 2})
 	log := &otherEpoch{testBroker: h.broker}
 	token := "a"

@@ -45,6 +45,7 @@ func (h *fixture) until(w *Worker, what string, right func(Stats) bool) Stats {
 // TestStats checks the counts of inputs, events and calls, also after sessions left
 // memory.
 func TestStats(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	h := open(t, broker.Options{})
 	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxMemory: 1})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
