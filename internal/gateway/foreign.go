@@ -78,7 +78,7 @@ func (f foreignAPI) checkCursor(ctx context.Context, since uint64) error {
 }
 
 func (f foreignAPI) Interrupt(w http.ResponseWriter, r *http.Request, body []byte) error {
-	session, token, err := sessionOf(r)
+	_, token, err := sessionOf(r)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (f foreignAPI) Interrupt(w http.ResponseWriter, r *http.Request, body []byt
 	if err != nil {
 		return err
 	}
-	return f.store(w, r, session, inputs.Interrupt, msgID, body)
+	return f.store(w, r, inputs.Interrupt, msgID, body)
 }
 
 // Answer stores the answers and results that a request has. Each is stored once, although
@@ -105,15 +105,16 @@ func (f foreignAPI) Answer(w http.ResponseWriter, r *http.Request, list []replie
 			return err
 		}
 		digest := sha256.Sum256(in.Body)
-		if err := f.store(w, r, session, in.Kind, token+":"+string(in.Kind)+":"+hex.EncodeToString(digest[:]), in.Body); err != nil {
+		if err := f.store(w, r, in.Kind, token+":"+string(in.Kind)+":"+hex.EncodeToString(digest[:]), in.Body); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f foreignAPI) store(w http.ResponseWriter, r *http.Request, session string, kind inputs.Kind, msgID string, body []byte) error {
-	token, err := tokenOf(session)
+// store stores an input of the session in the path.
+func (f foreignAPI) store(w http.ResponseWriter, r *http.Request, kind inputs.Kind, msgID string, body []byte) error {
+	session, token, err := sessionOf(r)
 	if err != nil {
 		return err
 	}

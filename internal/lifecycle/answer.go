@@ -30,17 +30,18 @@ func (st *Step) Reply(a Reply) {
 		return
 	}
 	from := len(st.Out)
-	for m, c := range st.State.calls() {
-		s := &c.State
-		if s.Status != events.AwaitingInput || a.InterruptID != "" && s.interruptID() != a.InterruptID {
-			continue
+	waits := func(c *Call) bool {
+		return c.State.Status == events.AwaitingInput && (a.InterruptID == "" || c.State.interruptID() == a.InterruptID)
+	}
+	if a.ID+a.Call != "" {
+		if m, c := st.oldest(anywhere, func(_ *Message, c *Call) bool { return waits(c) && isNamed(c, a.ID, a.Call) }); m != nil {
+			st.answerCall(m, c, &a)
 		}
-		if a.ID+a.Call != "" && !isNamed(c, a.ID, a.Call) {
-			continue
-		}
-		st.answerCall(m, c, &a)
-		if a.ID+a.Call != "" {
-			break
+	} else {
+		for m, c := range st.State.calls() {
+			if waits(c) {
+				st.answerCall(m, c, &a)
+			}
 		}
 	}
 	if len(st.Out) == from {
@@ -74,7 +75,7 @@ func (st *Step) answerCall(m *Message, c *Call, a *Reply) {
 	s.resume()
 	s.setDeadline(st.State.Time, st.Rules, c.Name)
 	e := st.emitCall(events.ToolCallAnswered, m, c)
-	e.InterruptID, e.Decision, e.By, e.Input = interrupt, a.Decision, clone(a.By), st.Seq
+	e.InterruptID, e.Decision, e.By, e.Input = interrupt, clone(a.Decision), clone(a.By), st.Seq
 	e.ToolArgs, e.Value = copied(a.Args), copied(a.Value)
 	if a.Decision != Deny {
 		e.Status, e.Deadline = s.Status, at(s.Deadline)

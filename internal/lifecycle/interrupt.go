@@ -41,12 +41,14 @@ func (st *Step) Interrupt(in Interrupt) {
 	in.Reason = st.brief(in.Reason)
 	from, run := len(st.Out), ""
 	if st.State.Run != nil {
-		run = st.State.Run.ID
+		if run = st.State.Run.ID; in.Run == NextRun {
+			in.Run = run
+		}
 	}
 	switch {
 	case len(in.IDs)+len(in.Calls) > 0:
 		st.interruptCalls(&in)
-	case in.Run == NextRun && run == "":
+	case in.Run == NextRun && in.MessageID == "":
 		st.State.Stop = &Stop{Reason: in.Reason, Until: st.State.Time + stopWaits}
 	default:
 		st.interruptAll(&in)
@@ -85,9 +87,6 @@ func (st *Step) applyStop() {
 }
 
 func (st *Step) interruptAll(in *Interrupt) {
-	if run := st.State.Run; run != nil && in.Run == NextRun {
-		in.Run = run.ID
-	}
 	from := len(st.Out)
 	st.closeCalls(in.covers, false, events.ByInterrupt, in.Reason)
 	st.mute(in.covers)

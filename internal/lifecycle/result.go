@@ -62,7 +62,7 @@ func (st *Step) toolState(r *Result, call string) {
 		st.unmatched(resultKind, t)
 		return
 	}
-	r.Content = []byte(r.state)
+	r.Content = []byte(r.state) // which is no JSON, so that no result has this digest
 	if old.Others.add(r.digest()) {
 		st.emitClosed(events.ToolCallLateResult, old).ToolState = r.state
 	}

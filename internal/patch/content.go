@@ -113,11 +113,14 @@ func fill(template, name, id, args string) string {
 	if id == "" {
 		template = withoutID(template)
 	}
-	before, after, ok := strings.Cut(template, "{args}")
-	if !ok {
-		return events.Fill(template, name, id)
+	parts := strings.Split(template, "{args}")
+	for i := range parts {
+		parts[i] = events.Fill(parts[i], name, id)
 	}
-	return events.Fill(before, name, id) + cut(text(args), maxShown) + events.Fill(after, name, id)
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return strings.Join(parts, cut(text(args), maxShown))
 }
 
 // maxShown is the maximum length of args in a text, in bytes.

@@ -26,7 +26,7 @@ func (s server) command(w http.ResponseWriter, r *http.Request) error {
 	case method != "input.respond":
 		return respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the command %.40q is for an agent; here only input.respond is served", method))
 	case len(list) == 0:
-		return respond.Refuse(http.StatusBadRequest, "the command names no interrupt: interrupt_id is missing")
+		return respond.Refuse(http.StatusBadRequest, "the command has no answer: interrupt_id or response is missing")
 	}
 	if err := s.Answer(w, r, list); err != nil {
 		return err

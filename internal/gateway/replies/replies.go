@@ -51,8 +51,8 @@ func to(id string) answer {
 
 // decide sets what a person decided, from a value in the form of the protocols: a boolean
 // approved with a reason and editedArgs (AG-UI), or the decisions of LangChain's
-// human-in-the-loop. Any other value is a reply.
-func (a *answer) decide(v gjson.Result) {
+// human-in-the-loop. Any other value is a reply, and no value is no answer: it reports false.
+func (a *answer) decide(v gjson.Result) bool {
 	one := v
 	if list := v.Get("decisions").Array(); len(list) == 1 {
 		one = list[0]
@@ -69,11 +69,11 @@ func (a *answer) decide(v gjson.Result) {
 		a.Decision = "approve"
 	case approved.Type == gjson.False, kind == "reject":
 		a.Decision, a.Value = "deny", rawOf(one.Get("reason"), one.Get("message"))
-	case v.Exists() && v.Type != gjson.Null:
-		a.Decision, a.Value = "reply", json.RawMessage(v.Raw)
 	default:
-		a.Decision = "approve"
+		a.Decision, a.Value = "reply", rawOf(v)
+		return a.Value != nil
 	}
+	return true
 }
 
 // rawOf returns the first value that is present.
@@ -103,9 +103,8 @@ func LangGraph(body []byte) (id json.RawMessage, method string, list []Input) {
 		entries = []gjson.Result{params}
 	}
 	for _, e := range entries {
-		if id := e.Get("interrupt_id").Str; id != "" {
-			a := to(id)
-			a.decide(e.Get("response"))
+		id := e.Get("interrupt_id").Str
+		if a := to(id); id != "" && a.decide(e.Get("response")) {
 			list = append(list, a.input())
 		}
 	}
@@ -120,19 +119,15 @@ func LangGraph(body []byte) (id json.RawMessage, method string, list []Input) {
 // https://docs.ag-ui.com/concepts/interrupts
 func AGUI(body []byte) (list []Input) {
 	for _, e := range gjson.GetBytes(body, "resume").Array() {
-		id, payload := e.Get("interruptId").Str, e.Get("payload")
+		id := e.Get("interruptId").Str
 		a := to(id)
-		switch {
-		case id == "":
-			continue
-		case e.Get("status").Str == "cancelled":
+		cancelled := e.Get("status").Str == "cancelled"
+		if cancelled {
 			a.Decision = "deny"
-		case payload.Exists():
-			a.decide(payload)
-		default:
-			continue
 		}
-		list = append(list, a.input())
+		if id != "" && (cancelled || a.decide(e.Get("payload"))) {
+			list = append(list, a.input())
+		}
 	}
 	return list
 }
@@ -158,9 +153,9 @@ func AISDK(body []byte) (list []Input, ok bool) {
 		id, result := p.Get("toolCallId").Str, map[string]any{"tool_call_id": p.Get("toolCallId").Str}
 		switch p.Get("state").Str {
 		case "approval-responded":
-			a := to(p.Get("approval.id").Str)
-			a.decide(p.Get("approval"))
-			list = append(list, a.input())
+			if a := to(p.Get("approval.id").Str); a.decide(p.Get("approval")) {
+				list = append(list, a.input())
+			}
 			continue
 		case "output-available":
 			result["content"] = json.RawMessage(p.Get("output").Raw)

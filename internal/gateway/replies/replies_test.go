@@ -40,6 +40,7 @@ func TestReplies(t *testing.T) {
 		{"response", langGraph, command(`{"interrupt_id":"i","response":"yes"}`), `answer {"interrupt_id":"i","decision":"reply","value":"yes"}`},
 		{"decision", langGraph, command(`{"interrupt_id":"i","response":{"decisions":[{"type":"edit","edited_action":{"name":"f","args":{"a":3}}}]}}`), `answer {"interrupt_id":"i","decision":"edit","args":{"a":3}}`},
 		{"rejection", langGraph, command(`{"responses":[{"interrupt_id":"i","response":{"decisions":[{"type":"reject","message":"no"}]}}]}`), `answer {"interrupt_id":"i","decision":"deny","value":"no"}`},
+		{"no response", langGraph, command(`{"interrupt_id":"i","response":null}`), ""},
 		{"no name", langGraph, command(`{"response":1}`), ""},
 		{"no JSON", langGraph, []byte(`{`), ""},
 	} {
