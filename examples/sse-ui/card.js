@@ -180,10 +180,11 @@ export function createCard(call, actions, roving = false) {
     const box = part(which, () => {
       const value = valueBox(title + " of " + call.tool, RESULT_SHOWN);
       const heading = el("span");
-      const head = el("p", { class: "label" }, heading, copyButton("copy", "Copy the result of " + call.tool, () => whole(outcome)));
-      return { node: el("div", { class: cls }, head, value.node), heading, value };
+      const copy = copyButton("copy", "Copy the result of " + call.tool, () => whole(outcome));
+      return { node: el("div", { class: cls }, el("p", { class: "label" }, heading, copy), value.node), heading, value, copy };
     });
     box.value.node.hidden = text === "";
+    box.copy.hidden = text === "" && !!outcome.tool; // the tool reported no result
     box.value.show(text, looksLikeJSON(text), rest);
     say(box.heading, text === "" && !outcome.tool ? title + ": empty" : title);
   }
