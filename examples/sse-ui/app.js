@@ -56,7 +56,7 @@ const link = connectionView({
     if (session !== "") resume();
   },
 });
-const actions = { stopping: stops.stopping, stopCall: stops.stopCall, answer: async (call, body) => (await import("./answer.js")).send(base() + "/answer", call, body), session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames, message, call: another };
+const actions = { stopping: stops.stopping, stopCall: stops.stopCall, answer: async (call, body) => (await import("./later.js")).send(base() + "/answer", call, body), session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames, message, call: another };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
 const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit, changed: redraw });
@@ -293,7 +293,7 @@ let past = null;
 async function showHistory(sessions) {
   $("landing-list").hidden = sessions.length === 0;
   if (session !== "") return;
-  past ??= import("./history.js").then(({ history }) => history($("landing-list")));
+  past ??= import("./later.js").then(({ history }) => history($("landing-list")));
   (await past).show(sessions);
 }
 

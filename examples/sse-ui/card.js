@@ -215,7 +215,7 @@ export function createCard(call, actions, roving = false) {
 function ask(actions) {
   const node = el("div");
   let call = null, form = null;
-  import("./answer.js").then(({ answerForm }) => {
+  import("./later.js").then(({ answerForm }) => {
     node.append((form = answerForm(actions.answer)).node);
     form.show(call);
   });

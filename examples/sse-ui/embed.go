@@ -1,5 +1,7 @@
 // Package sseui embeds the page that shows tool calls as they happen: plain
-// HTML, CSS and ES modules, without a build step and without foreign resources.
+// HTML, CSS and ES modules, without foreign resources. What is served is in dist:
+// the modules as one bundle, and apart from it what is used later; the style
+// sheets as one. go generate writes it, and a test checks that it is current.
 //
 // The page promises to work under the policy default-src 'self', served from /
 // of the gateway whose API it reads, and to keep these attributes for tests in
@@ -28,10 +30,19 @@
 //	#polite, #assertive                                 the text for screen readers
 package sseui
 
-import "embed"
+import (
+	"embed"
+	"io/fs"
+)
 
-// Files holds the files that the gateway serves, by the path in the links of the
-// page.
-//
-//go:embed index.html *.css *.js *.svg
-var Files embed.FS
+//go:generate go test -run ^TestBuilt$ -update .
+
+//go:embed dist/*.br dist/*.gz
+var dist embed.FS
+
+// Files returns the files that the gateway serves, by the path in the links of the page
+// and .br or .gz, as which they are compressed.
+func Files() fs.FS {
+	files, _ := fs.Sub(dist, "dist") // the name is valid
+	return files
+}

@@ -17,7 +17,7 @@ export function opener({ inputs, zone, complain, onOpen }) {
 
   async function read(file) {
     try {
-      const { parseEvents } = await import("./file.js");
+      const { parseEvents } = await import("./later.js");
       const { events, notes } = parseEvents(await file.text());
       if (notes.length > 0) complain(file.name + ": " + notes.join(" "));
       if (events.length === 0) return;
@@ -52,7 +52,7 @@ export function opener({ inputs, zone, complain, onOpen }) {
 
 // download saves the events of a replay, or the stored events of the session at url.
 export async function download(session, replay, url) {
-  const { formatEvents } = await import("./file.js");
+  const { formatEvents } = await import("./later.js");
   replay ??= await load(url, createReplay());
   const records = Array.from({ length: replay.length }, (_, i) => replay.record(i));
   const name = session || records[0]?.event.session || "session";

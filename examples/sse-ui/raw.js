@@ -1,5 +1,5 @@
 // The frames of the stream as they came, and the same session in other
-// protocols. Loaded when it is opened.
+// protocols.
 
 import { el, say, mark } from "./dom.js";
 import { bytes, plural } from "./words.js";

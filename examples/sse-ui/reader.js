@@ -10,7 +10,7 @@ export function readerSwitch(button, changed) {
   let read = subscribe;
 
   async function choose(native) {
-    read = (native ? await import("./eventsource.js") : { subscribe }).subscribe;
+    read = (native ? await import("./later.js") : { subscribe }).subscribe;
     say(button, native ? "Read with fetch" : "Read with EventSource");
     mark(button, "native", String(native));
   }

@@ -36,7 +36,6 @@ export function sessionList(list, { watched, current, onList }) {
   }
 
   document.addEventListener("visibilitychange", () => document.hidden || look());
-  look();
   return { look };
 }
 

@@ -18,7 +18,7 @@ export function stage(bar, { changed, left }) {
   let shown = null, loading = null;
 
   async function show(name, replay, text) {
-    const { scrubber } = await import("./scrubber.js");
+    const { scrubber } = await import("./later.js");
     const mine = { name, replay, state: replay.at(replay.length), ms: replay.end, bar: null };
     end(false);
     shown = mine;

@@ -36,7 +36,7 @@ export function tools(page) {
 
   async function showFrames(call = null) {
     if (!view) {
-      const { rawView } = await import("./raw.js");
+      const { rawView } = await import("./later.js");
       view ??= rawView(raw, {
         frames, reveal, session: page.session, call: (key) => page.state().calls.get(key), counts: () => page.state().counts,
         closed: (only) => (only && cardOf(only.call) ? reveal(only.call) : page.opener.focus()),

@@ -3,20 +3,26 @@ package sseui
 import (
 	"bytes"
 	"compress/gzip"
+	"io"
 	"io/fs"
+	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"streamer/test/testkit"
+
+	"github.com/andybalholm/brotli"
+	"github.com/evanw/esbuild/pkg/api"
 )
 
 // Maximum sizes of the page compressed with gzip, in bytes: of the files that it loads at once,
-// and of all, some of which it loads when they are used.
+// and of all, one of which it loads when it is used.
 const (
-	firstBudget = 72_000
-	budget      = 104_000
+	firstBudget = 52_000
+	budget      = 62_000
 )
 
 // TestModules runs the tests of the page's modules in node.
@@ -35,87 +41,126 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// TestSize checks the compressed sizes of the files of the page.
-func TestSize(t *testing.T) {
-	have := files(t)
-	first := loadedAtOnce(have)
-	total, atOnce := 0, 0
-	for name, data := range have {
-		n := zippedSize(t, data)
-		total += n
-		when := "on demand"
-		if first[name] {
-			atOnce += n
-			when = "at once"
-		}
-		t.Logf("%-14s %6d bytes, %6d compressed, %s", name, len(data), n, when)
+// TestBuilt checks that the files in dist are those that esbuild makes of the sources; -update
+// writes them.
+func TestBuilt(t *testing.T) {
+	made := built(t)
+	if *testkit.Update {
+		write(t, made)
+		return // the next build embeds them
 	}
-	t.Logf("%d bytes compressed, %d of them at once", total, atOnce)
-	if total >= budget || atOnce >= firstBudget {
-		t.Errorf("the page has %d bytes compressed, and loads %d at once, want less than %d and %d", total, atOnce, budget, firstBudget)
-	}
-}
-
-// TestPreload checks that index.html names every module that the page loads at once: a
-// browser would otherwise find some of them only in the imports of others, one round trip
-// after another.
-func TestPreload(t *testing.T) {
-	have := files(t)
-	named := map[string]bool{"app.js": true, "theme.js": true} // scripts of the page
-	for _, m := range regexp.MustCompile(`<link rel="modulepreload" href="([a-z]+\.js)">`).FindAllSubmatch(have["index.html"], -1) {
-		named[string(m[1])] = true
-	}
-	// Without the links, only the imports lead to the modules.
-	page := map[string][]byte{"index.html": []byte(`<script src="app.js">`)}
-	for name, data := range have {
-		if name != "index.html" {
-			page[name] = data
-		}
-	}
-	used := loadedAtOnce(page)
-	for name := range have {
-		if path.Ext(name) == ".js" && name != "theme.js" && named[name] != used[name] {
-			t.Errorf("%s: index.html names it: %t, the page loads it at once: %t", name, named[name], used[name])
-		}
-	}
-}
-
-// loadedAtOnce returns the files that index.html refers to, and the modules that these
-// import.
-func loadedAtOnce(have map[string][]byte) map[string]bool {
-	reference := map[string]*regexp.Regexp{
-		".html": regexp.MustCompile(`(?:src|href)="([a-z]+\.[a-z]+)"`),
-		".js":   regexp.MustCompile(`(?m)^(?:import|export)\b.*from "\./([a-z]+\.js)"`),
-	}
-	loaded := map[string]bool{}
-	var load func(name string)
-	load = func(name string) {
-		if loaded[name] {
-			return
-		}
-		loaded[name] = true
-		if pattern := reference[filepath.Ext(name)]; pattern != nil {
-			for _, m := range pattern.FindAllSubmatch(have[name], -1) {
-				load(string(m[1]))
+	for name, want := range made {
+		for _, ending := range []string{".br", ".gz"} {
+			if !bytes.Equal(expanded(t, name+ending), want) {
+				t.Errorf("dist/%s is not current: run go generate ./examples/sse-ui", name+ending)
 			}
 		}
 	}
-	load("index.html")
-	return loaded
+	if have, want := len(names(t, Files())), 2*len(made); have != want {
+		t.Errorf("dist has %d files, want %d: run go generate ./examples/sse-ui", have, want)
+	}
 }
 
-// zippedSize returns the size of a file as the gateway serves it: compressed with gzip.
-func zippedSize(t *testing.T, data []byte) int {
+// built returns the files of the page as they are served, by name.
+func built(t *testing.T) map[string][]byte {
 	t.Helper()
-	var zipped bytes.Buffer
-	z := gzip.NewWriter(&zipped)
-	if _, err := z.Write(data); err != nil {
+	result := api.Build(api.BuildOptions{
+		EntryPoints: []string{"app.js", "later.js", "theme.js", "page.css"}, Outdir: "dist",
+		Bundle: true, Splitting: true, Format: api.FormatESModule, Target: api.ES2022, ChunkNames: "shared", EntryNames: "[name]",
+		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, LogLevel: api.LogLevelWarning,
+	})
+	if len(result.Errors) > 0 {
+		t.Fatalf("esbuild: %v", result.Errors)
+	}
+	made := map[string][]byte{}
+	for _, file := range result.OutputFiles {
+		made[filepath.Base(file.Path)] = file.Contents
+	}
+	space := regexp.MustCompile(`\n\s*`)
+	for _, name := range []string{"index.html", "icon.svg"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[name] = space.ReplaceAll(data, []byte("\n"))
+	}
+	const script = `<script type="module" src="app.js"></script>`
+	preload := "\n" + `<link rel="modulepreload" href="shared.js">`
+	made["index.html"] = bytes.Replace(made["index.html"], []byte(script), []byte(script+preload), 1)
+	return made
+}
+
+func write(t *testing.T, files map[string][]byte) {
+	t.Helper()
+	if err := os.RemoveAll("dist"); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
+	if err := os.Mkdir("dist", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return zipped.Len()
+	for name, data := range files {
+		for ending, compressor := range map[string]func(io.Writer) io.WriteCloser{".br": brotlied, ".gz": zipped} {
+			var b bytes.Buffer
+			z := compressor(&b)
+			_, _ = z.Write(data) // a buffer takes everything
+			_ = z.Close()
+			if err := os.WriteFile(filepath.Join("dist", name+ending), b.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func brotlied(w io.Writer) io.WriteCloser { return brotli.NewWriterLevel(w, brotli.BestCompression) }
+
+func zipped(w io.Writer) io.WriteCloser {
+	z, _ := gzip.NewWriterLevel(w, gzip.BestCompression) // the level is valid
+	return z
+}
+
+// expanded returns the content of a compressed file.
+func expanded(t *testing.T, name string) []byte {
+	t.Helper()
+	file, err := Files().Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var plain io.Reader = brotli.NewReader(file)
+	if strings.HasSuffix(name, ".gz") {
+		if plain, err = gzip.NewReader(file); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	data, err := io.ReadAll(plain)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return data
+}
+
+// TestSize checks the compressed sizes of the files of the page.
+func TestSize(t *testing.T) {
+	total, atOnce := 0, 0
+	for _, name := range names(t, Files()) {
+		if !strings.HasSuffix(name, ".gz") {
+			continue
+		}
+		info, err := fs.Stat(Files(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := int(info.Size())
+		total += n
+		if name != "later.js.gz" {
+			atOnce += n
+		}
+		t.Logf("%-14s %6d bytes", name, n)
+	}
+	t.Logf("%d bytes, %d of them at once", total, atOnce)
+	if total >= budget || atOnce >= firstBudget {
+		t.Errorf("the page has %d bytes, and loads %d at once, want less than %d and %d", total, atOnce, budget, firstBudget)
+	}
 }
 
 // TestNothingInline checks that the page follows the policy default-src 'self'.
@@ -130,7 +175,7 @@ func TestNothingInline(t *testing.T) {
 		{"code from a string", ".js", `\beval\(|new Function`},
 		{"a data URL", ".html .css .js .svg", `["'(]data:[a-z]+/`},
 		{"a foreign address", ".html .css .js .svg", `(https?:)?//[a-z0-9-]+\.[a-z]`},
-		{"an import from elsewhere", ".css .js", `(?m)@import|^(import|export)\b.*from\s+["'][^.]|\bimport\((?:[^"]|"[^.])`},
+		{"an import from elsewhere", ".css .js", `(?m)@import "[^.]|^(import|export)\b.*from\s+["'][^.]|\bimport\((?:[^"]|"[^.])`},
 	}
 	// Names and references; nothing is loaded from them.
 	harmless := strings.NewReplacer(
@@ -163,7 +208,7 @@ func TestLinks(t *testing.T) {
 		for _, m := range link.FindAllStringSubmatch(string(data), -1) {
 			checked++
 			if _, ok := have[m[1]]; !ok {
-				t.Errorf("%s refers to %s, which is not embedded", name, m[1])
+				t.Errorf("%s refers to %s, which does not exist", name, m[1])
 			}
 		}
 		for _, m := range ids.FindAllStringSubmatch(string(data), -1) {
@@ -184,23 +229,37 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// files returns the embedded files by name.
+// files returns the sources of the page by name.
 func files(t *testing.T) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
-	err := fs.WalkDir(Files, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+	for _, name := range names(t, os.DirFS(".")) {
+		if !strings.Contains(".html .css .js .svg", filepath.Ext(name)) {
+			continue
 		}
-		data, err := fs.ReadFile(Files, name)
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
 		all[name] = data
-		return err
-	})
-	if err != nil {
-		t.Fatalf("reading the embedded files: %v", err)
 	}
 	if len(all["index.html"]) == 0 {
-		t.Fatal("index.html is not embedded")
+		t.Fatal("there is no index.html")
 	}
 	return all
+}
+
+// names returns the files in a directory.
+func names(t *testing.T, dir fs.FS) (files []string) {
+	t.Helper()
+	entries, err := fs.ReadDir(dir, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			files = append(files, e.Name())
+		}
+	}
+	return files
 }

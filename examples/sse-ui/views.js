@@ -1,10 +1,10 @@
 // The choice between cards and waterfall, and the way to a run or a call in them.
-// The waterfall is loaded when it is first shown.
 
-import { el, mark } from "./dom.js";
+import { mark } from "./dom.js";
 import { createCard } from "./card.js";
 import { runsOf } from "./select.js";
 import { stored, store } from "./storage.js";
+import { waterfall } from "./waterfall.js";
 
 const WIDE = "(min-width: 900px)"; // with space for both
 const VIEWS = ["cards", "waterfall", "both"];
@@ -12,20 +12,11 @@ const VIEWS = ["cards", "waterfall", "both"];
 // views watches the radio buttons in chooser and draws the waterfall into root.
 // main.dataset.view is the chosen view, which is remembered; body.dataset.beside tells
 // the style sheet that the waterfall is beside the cards. Where only the
-// waterfall is shown, the card of the chosen call is in inspector. Until the
-// waterfall is loaded, show and select only keep their arguments. changed() is
+// waterfall is shown, the card of the chosen call is in inspector. changed() is
 // called when the view was changed.
 export function views({ main, chooser, root, inspector, actions, choose, changed }) {
-  let flow = null, loading = null, last = null, wanted = null, now = 0, card = null, chosenKey = "";
-
-  function load() {
-    loading ??= Promise.all([import("./waterfall.js"), style("waterfall.css")]).then(([module]) => {
-      flow = module.waterfall(root, { choose: chosen });
-      flow.tick(now);
-      if (last) flow.show(...last);
-      wanted?.();
-    });
-  }
+  const flow = waterfall(root, { choose: chosen });
+  let last = null, now = 0, card = null, chosenKey = "";
 
   // hide hides the waterfall where it is empty or not chosen.
   function hide(empty) {
@@ -38,7 +29,6 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
     main.dataset.view = view;
     hide(!last?.[0].length);
     for (const radio of chooser.querySelectorAll("input")) radio.checked = radio.value === view;
-    if (view !== "cards") load();
     if (last) show(...last);
     inspect(chosenKey);
     changed();
@@ -53,7 +43,7 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
     last = [calls, runs];
     hide(calls.length === 0);
     if (main.dataset.view === "cards") return;
-    flow?.show(calls, runs);
+    flow.show(calls, runs);
     const call = card && calls.find((c) => c.call === card.key);
     if (call) card.update(call);
   }
@@ -74,11 +64,6 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
     inspector.replaceChildren(card.node);
   }
 
-  function select(make) {
-    wanted = make;
-    if (flow) make();
-  }
-
   chooser.addEventListener("change", (e) => {
     set(e.target.value);
     store("view", e.target.value);
@@ -96,28 +81,21 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
     tick(at) {
       now = at;
       if (main.dataset.view === "cards") return;
-      flow?.tick(now);
+      flow.tick(now);
       card?.tick(now);
     },
     select(key) {
       inspect(key);
-      select(() => flow.select(key));
+      flow.select(key);
     },
-    selectRun: (id) => select(() => flow.selectRun(id)),
+    selectRun: flow.selectRun,
     clear() {
-      last = wanted = null, chosenKey = "";
+      last = null, chosenKey = "";
       clearCard();
       hide(true);
-      flow?.clear();
+      flow.clear();
     },
   };
-}
-
-// style loads a style sheet, so that nothing is drawn without it.
-function style(href) {
-  return new Promise((resolve, reject) => {
-    document.head.append(el("link", { rel: "stylesheet", href, onload: resolve, onerror: reject }));
-  });
 }
 
 // guide returns {card(key, focus), arrive(place, state), show(node)}. flow is the choice of the

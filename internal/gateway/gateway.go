@@ -48,7 +48,7 @@ type Gateway struct {
 	clients      quota // of streams, by client
 	addresses    quota // of streams, by address
 	connections  quota // of connections, by address
-	page         map[string]asset
+	page         map[string]*asset
 	routes       *http.ServeMux
 	streams      streams
 	ingests      streams // requests whose bodies are stored as they arrive

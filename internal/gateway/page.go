@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"path"
@@ -18,32 +19,48 @@ import (
 // pagePolicy restricts the page to this server.
 const pagePolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
+// asset is a file of the page. Its forms are in the order of preference, the one without an
+// encoding last.
 type asset struct {
-	contentType  string
-	plain, gzip  []byte // gzip is nil if it is not smaller
-	etag, zipped string // ETags of the two forms
+	contentType string
+	forms       []form
 }
 
-func newAsset(name string, data []byte) asset {
-	a := asset{contentType: contentType(name), plain: data, etag: etagOf(data)}
-	var zipped bytes.Buffer
-	z := gzip.NewWriter(&zipped)
-	_, _ = z.Write(data) // a buffer takes everything
-	_ = z.Close()
-	if zipped.Len() < len(data) {
-		a.gzip, a.zipped = zipped.Bytes(), etagOf(zipped.Bytes())
+type form struct {
+	encoding string // gzip, br, or "" for none
+	data     []byte
+	etag     string
+}
+
+// encodings are the names of the encodings of files, by the end of their names.
+var encodings = map[string]string{".br": "br", ".gz": "gzip"}
+
+// add adds the form of the asset in data.
+func (a *asset) add(encoding string, data []byte) error {
+	a.forms = append(a.forms, form{encoding, data, etagOf(data)})
+	if encoding != "gzip" {
+		return nil
 	}
-	return a
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	plain, err := io.ReadAll(z)
+	if err != nil {
+		return err
+	}
+	return a.add("", plain)
 }
 
-// readPage reads all files of the page. No request path is ever resolved in a file
-// system.
-func readPage(page fs.FS) (map[string]asset, error) {
-	assets := map[string]asset{}
+// readPage reads all files of the page. Of a file that ends with .gz the gateway also serves
+// the plain form, and the form in the file with .br, if there is one. No request path is ever
+// resolved in a file system.
+func readPage(page fs.FS) (map[string]*asset, error) {
+	assets := map[string]*asset{}
 	if page == nil {
 		return assets, nil
 	}
-	err := fs.WalkDir(page, ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(page, ".", func(name string, d fs.DirEntry, err error) error { // in lexical order: br, gzip
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -51,15 +68,21 @@ func readPage(page fs.FS) (map[string]asset, error) {
 		if err != nil {
 			return err
 		}
-		a := newAsset(name, data)
-		assets["/"+name] = a
-		if name == "index.html" {
-			assets["/"] = a
+		encoding := encodings[path.Ext(name)]
+		base := "/" + name
+		if encoding != "" {
+			base = strings.TrimSuffix(base, path.Ext(base))
 		}
-		return nil
+		if assets[base] == nil {
+			assets[base] = &asset{contentType: contentType(base)}
+		}
+		return assets[base].add(encoding, data)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("gateway: page: %w", err)
+	}
+	if index := assets["/index.html"]; index != nil {
+		assets["/"] = index
 	}
 	return assets, nil
 }
@@ -107,25 +130,28 @@ func (g *Gateway) serveAsset(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
 	h.Set("Cache-Control", "no-cache")
-	data, etag := a.plain, a.etag
-	if a.gzip != nil {
+	best := a.forms[len(a.forms)-1]
+	if len(a.forms) > 1 {
 		h.Add("Vary", "Accept-Encoding")
-		if acceptsGzip(r.Header.Values("Accept-Encoding")) {
-			h.Set("Content-Encoding", "gzip")
-			data, etag = a.gzip, a.zipped
+	}
+	for _, f := range a.forms {
+		if f.encoding != "" && accepts(r.Header.Values("Accept-Encoding"), f.encoding) {
+			h.Set("Content-Encoding", f.encoding)
+			best = f
+			break
 		}
 	}
-	h.Set("ETag", etag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+	h.Set("ETag", best.etag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(best.data))
 	return nil
 }
 
-// acceptsGzip reports whether the values of Accept-Encoding name gzip with a weight
+// accepts reports whether the values of Accept-Encoding name an encoding with a weight
 // above zero.
-func acceptsGzip(values []string) bool {
+func accepts(values []string, encoding string) bool {
 	for coding := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		name, weight, _ := strings.Cut(coding, ";")
-		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+		if !strings.EqualFold(strings.TrimSpace(name), encoding) {
 			continue
 		}
 		q, found := strings.CutPrefix(strings.ReplaceAll(strings.ToLower(weight), " ", ""), "q=")

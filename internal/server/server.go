@@ -119,7 +119,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 		options.Tap = s.tap
 		options.Warnings = func() []string { return append(s.Worker.Warnings(), s.tap.Warnings()...) }
 	}
-	s.gateway, err = gateway.New(options, store{s.Broker, s.problem, s.opened}, sseui.Files, s.log)
+	s.gateway, err = gateway.New(options, store{s.Broker, s.problem, s.opened}, sseui.Files(), s.log)
 	return err
 }
 

@@ -68,8 +68,8 @@ func pageFrames(t *testing.T, web context.Context, home string) {
 	p.screenshot("frames")
 	p.press("Escape")
 	p.wait("the card again", `document.activeElement.dataset.tool === "get_weather"`)
-	p.commentFrames()
 	p.quiet()
+	openTab(t, web, "light").commentFrames()
 }
 
 // commentFrames checks that the frames have the heartbeats, unless they are turned off,
@@ -77,10 +77,11 @@ func pageFrames(t *testing.T, web context.Context, home string) {
 // heartbeats of a server is longer than a test.
 func (p *webPage) commentFrames() {
 	p.t.Helper()
+	p.modules()
 	eval[bool](p, `Promise.all([import("/raw.js"), import("/frames.js")]).then(([{ rawView }, { recorder }]) => {
 		const frames = recorder(), root = document.createElement("div");
 		root.id = "beats";
-		document.body.append(root);
+		document.body.replaceChildren(root);
 		frames.add({ event: "stream.live", data: "{}", id: "" }, 1_000);
 		frames.add({ event: "", data: " hb", id: "" }, 16_000);
 		rawView(root, { frames, counts: () => ({ gaps: 0 }), call: () => null, closed() {} }).show(null);
@@ -113,7 +114,9 @@ func pageCopies(t *testing.T, web context.Context, home string) {
 	p.post("results", `{"tool_call_id":"call_0","content":`+quotedJSON(result)+`}`)
 	p.card("quote", "completed", "done")
 	call := `{id: "call_0", tool: "quote", args: {text: ` + quotedJSON(args) + `}, argsDone: true, status: "completed", messageId: "m"}`
-	commands := eval[string](p, `import("/copies.js").then((m) => m.curlOf(`+call+`, "copied", `+quotedJSON(result)+`))`)
+	q := openTab(t, web, "light")
+	q.modules()
+	commands := eval[string](q, `import("/copies.js").then((m) => m.curlOf(`+call+`, "copied", `+quotedJSON(result)+`, `+quotedJSON(strings.TrimSuffix(home, "/"))+`))`)
 	if out, err := exec.CommandContext(t.Context(), "sh", "-c", commands).CombinedOutput(); err != nil {
 		t.Fatalf("%s\n%v\n%s", commands, err, out)
 	}

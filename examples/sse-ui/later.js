@@ -1,0 +1,8 @@
+// What is loaded when it is used first: one file of the served page.
+
+export { send, answerForm } from "./answer.js";
+export { subscribe } from "./eventsource.js";
+export { parseEvents, formatEvents } from "./file.js";
+export { history } from "./history.js";
+export { rawView } from "./raw.js";
+export { scrubber } from "./scrubber.js";

@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"streamer/internal/client"
+	"streamer/internal/events"
+	"streamer/internal/server"
+	"streamer/test/local"
+	"streamer/test/testkit"
+
+	"github.com/chromedp/chromedp"
+)
+
+// widths of the window of a computer, and of a phone.
+var widths = []int64{1400, 390}
+
+// TestPageNumbers plays the sessions of the demo, and checks the numbers that the page promises.
+func TestPageNumbers(t *testing.T) {
+	testkit.Campaign(t)
+	web := chromium(t)
+	s, _ := local.Serve(t, local.Config(t.TempDir()))
+	t.Run("weight", func(t *testing.T) { pageWeight(t, web, s) })
+	files, err := filepath.Glob("../../internal/demo/sessions/*.jsonl")
+	if err != nil || len(files) != 6 {
+		t.Fatalf("found the sessions %q of the demo, %v", files, err)
+	}
+	for _, file := range files {
+		for _, width := range widths {
+			name := fmt.Sprintf("%s-%d", strings.TrimSuffix(filepath.Base(file), ".jsonl"), width)
+			t.Run(name, func(t *testing.T) { pageShift(t, web, s, file, name, width) })
+		}
+	}
+}
+
+// pageShift: while a session is played, what is on the page stays where it is.
+func pageShift(t *testing.T, web context.Context, s *server.Server, file, name string, width int64) {
+	const most, speed = 0.1, 3
+	p := openTab(t, web, "light")
+	p.do("the size of the window", chromedp.EmulateViewport(width, 900))
+	p.open(s.Page(), name)
+	eval[bool](p, `(window.shifts = [], new PerformanceObserver((l) => {
+		for (const e of l.getEntries()) if (!e.hadRecentInput) shifts.push({ value: e.value, at: e.startTime, what: e.sources.map((s) => (s.node?.id || s.node?.className || s.node?.nodeName) + " " + s.previousRect.top + ">" + s.currentRect.top).join(", ") });
+	}).observe({ type: "layout-shift", buffered: true }), true)`)
+	p.play(s, file, name, speed)
+	p.wait("the end of all calls", `document.querySelector('.card') && !document.querySelector('.card[data-open="true"]')`)
+	p.screenshot(name)
+	sum := eval[float64](p, `shifts.reduce((sum, s) => sum + s.value, 0)`)
+	t.Logf("%s: the layout shifts by %.3f", name, sum)
+	if sum >= most {
+		t.Errorf("%s: the layout shifts by %.3f, want less than %.1f; most by\n%s", name, sum, most,
+			eval[string](p, `shifts.sort((a, b) => b.value - a.value).slice(0, 8).map((s) => s.value.toFixed(3) + " at " + Math.round(s.at) + ": " + s.what).join("\n")`))
+	}
+}
+
+// play publishes a recorded session.
+func (p *webPage) play(s *server.Server, file, session string, speed time.Duration) {
+	p.t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	token, err := events.Token(session)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r := client.Replayer{Broker: s.Broker, Token: token, Speed: speed}
+	n := 0
+	for line := range bytes.Lines(data) {
+		in, ok := client.ParseRecorded(line)
+		if !ok {
+			p.t.Fatalf("%s: not a recorded input: %s", file, line)
+		}
+		n++
+		if err := r.Recorded(p.ctx, in, n); err != nil {
+			p.t.Fatalf("%s, line %d: %v", file, n, err)
+		}
+	}
+}
+
+// pageWeight: a session with calls takes few requests and bytes, with their headers.
+func pageWeight(t *testing.T, web context.Context, s *server.Server) {
+	const mostRequests, mostBytes = 12, 60_000
+	target, err := url.Parse(s.Page())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var requests, sent atomic.Int64
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		requests.Add(1)
+		r.SetURL(target)
+		r.Out.Host = r.In.Host
+	}}
+	front := httptest.NewUnstartedServer(proxy)
+	front.Listener = countedListener{front.Listener, &sent}
+	front.Start()
+	defer front.Close()
+	p := openTab(t, web, "light")
+	p.open(s.Page(), "weight")
+	p.watch()
+
+	q := openTab(t, web, "light")
+	q.open(front.URL+"/", "weight")
+	q.wait("the calls", `document.querySelectorAll(".card").length === 5 && document.querySelectorAll(".wf-row").length === 5`)
+	t.Logf("a session with calls takes %d requests and %d bytes", requests.Load(), sent.Load())
+	if requests.Load() > mostRequests || sent.Load() > mostBytes {
+		t.Errorf("a session with calls takes %d requests and %d bytes, want at most %d and %d", requests.Load(), sent.Load(), mostRequests, mostBytes)
+	}
+	front.CloseClientConnections() // the stream
+}
+
+// countedListener adds the bytes that are written to its connections to sent.
+type countedListener struct {
+	net.Listener
+	sent *atomic.Int64
+}
+
+func (l countedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return countedConn{conn, l.sent}, err
+}
+
+type countedConn struct {
+	net.Conn
+	sent *atomic.Int64
+}
+
+func (c countedConn) Write(data []byte) (int, error) {
+	n, err := c.Conn.Write(data)
+	c.sent.Add(int64(n))
+	return n, err
+}
+
+// modules opens the sources of the page, whose modules can be imported.
+func (p *webPage) modules() {
+	p.t.Helper()
+	sources := httptest.NewServer(http.FileServer(http.Dir("../../examples/sse-ui")))
+	p.t.Cleanup(sources.Close)
+	p.do("open the sources", chromedp.Navigate(sources.URL+"/test/empty.html"))
+}
