@@ -59,11 +59,11 @@ const link = connectionView({
 const actions = { stopping: stops.stopping, stopCall: stops.stopCall, answer: async (call, body) => (await import("./later.js")).send(base() + "/answer", call, body), session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames, message, call: another };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
-const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit, changed: redraw });
+const flow = views({ main, chooser: $("views"), root: $("waterfall"), pick: view.choose, inspector: $("inspector"), actions, choose: visit, changed: redraw });
 // The page scrolls the conversation, or beside the waterfall a part of it.
 const follow = follower(
   () => (flow.name === "both" && !$("waterfall").hidden && roomy.matches ? $("scroll") : document.documentElement),
-  () => !drawing && link.name !== "catching-up" && flow.name !== "waterfall", // all items are drawn
+  () => link.name !== "catching-up" && flow.name !== "waterfall",
 );
 const guided = guide({ flow, timeline: $("timeline"), inspector: $("inspector"), reveal: kit.reveal, note: complain });
 
@@ -168,7 +168,9 @@ function drawSummary({ timeline, tally: counts } = look.state(state)) {
   say($("summary"), words.length === 0 ? "" : plural(counts.calls, "call") + ": " + words.join(", "));
   const title = (counts.open > 0 ? "(" + counts.open + ") " : "") + (session ? session + " · " : "") + "streamer";
   if (document.title !== visible(title)) document.title = visible(title);
-  $("tools").hidden = empty && look.name === "live";
+  mark(document.documentElement, "session", String(session !== "" || file));
+  mark(document.body, "empty", String(empty));
+  mark(document.body, "busy", String(counts.open > 0 || look.state(state).run !== ""));
   $("replay").hidden = look.name !== "live";
   const waits = session !== "" && empty;
   $("empty").hidden = !waits || !["live", "ended"].includes(link.name);
@@ -247,10 +249,15 @@ function another(key) {
 // visit shows the card of a call that was chosen in the waterfall, and moves the
 // focus there if the keyboard was used.
 function visit(key, focus) {
+  remark(key);
+  guided.card(key, focus);
+}
+
+// remark puts the call that the reader looks at into the address.
+function remark(key) {
   follow.on = false;
   place = { ...place, session, run: "", call: key };
   if (session) history.replaceState(null, "", linkTo(place));
-  guided.card(key, focus);
 }
 
 // arrive shows the place of the address once it is known.
@@ -336,6 +343,10 @@ function latest() {
   follow.toEnd();
 }
 
+$("timeline").addEventListener("focusin", ({ target }) => {
+  const key = target.closest(".card")?.dataset.call;
+  if (key && key !== flow.chosen) remark(key), flow.select(key);
+});
 $("theme").addEventListener("click", nextTheme);
 $("keys-open").addEventListener("click", () => kit.help());
 $("raw-open").addEventListener("click", () => kit.frames());

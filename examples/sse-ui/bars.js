@@ -5,7 +5,7 @@ import { el, icon, setIcon, say, mark } from "./dom.js";
 import { terminal } from "./reduce.js";
 import { bounds, callsBelow, startOf, endOf, offset } from "./rows.js";
 import { phasesOf } from "./select.js";
-import { state, duration, elapsed, plural } from "./words.js";
+import { state, telling, duration, elapsed, plural } from "./words.js";
 
 const PHASES = { args: "arguments", waiting: "waiting", running: "running" };
 const THIN = 0.15; // percent, minimum width of a bar
@@ -18,8 +18,9 @@ export function barRow(id, { toggle, choose }) {
   const twist = el("button", { type: "button", class: "wf-twist", tabindex: "-1", "aria-hidden": "true", onclick: twisted }, icon("down"));
   const symbol = icon("run");
   const tool = el("span", { class: "wf-tool" });
+  const what = el("span", { class: "wf-what" });
   const chip = el("span", { class: "chip", hidden: true });
-  const name = el("div", { class: "wf-name", role: "gridcell" }, twist, symbol, tool, chip);
+  const name = el("div", { class: "wf-name", role: "gridcell" }, twist, symbol, tool, what, chip);
   const spoken = el("span", { class: "sr" });
   const due = el("i", { class: "wf-due", hidden: true });
   const soon = el("span", { class: "wf-soon", "aria-hidden": "true", hidden: true });
@@ -60,6 +61,7 @@ export function barRow(id, { toggle, choose }) {
     mark(node, "state", call.status);
     setIcon(symbol, now.icon);
     say(tool, call.tool || "unknown");
+    say(what, telling(call));
     say(word, call.status === "building_args" ? "Arguments" : now.word.split(" for ")[0]);
     const below = row.expanded === false ? callsBelow(item).length - 1 : 0;
     say(chip, below > 0 ? "+" + plural(below, "call") : call.provider ? "provider" : "");
@@ -72,7 +74,7 @@ export function barRow(id, { toggle, choose }) {
     mark(node, "state", "group");
     setIcon(symbol, "tree");
     say(tool, group);
-    chip.hidden = true;
+    chip.hidden = what.hidden = true;
     say(word, open > 0 ? open + " open" : "Sub-agent");
     say(spoken, plural(calls.length, "call"));
   }

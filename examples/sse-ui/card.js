@@ -5,7 +5,7 @@ import { terminal } from "./reduce.js";
 import { looksLikeJSON, valueBox } from "./value.js";
 import { copyButton, copyRow, excerptOf } from "./copies.js";
 import { shield } from "./keys.js";
-import { state, answered, duration, elapsed, bytes, time, visible } from "./words.js";
+import { state, telling, answered, duration, elapsed, bytes, time, visible } from "./words.js";
 
 const ARGS_SHOWN = 16 << 10; // characters before a button
 const RESULT_SHOWN = 4 << 10;
@@ -23,7 +23,8 @@ export function where(namespace) {
 // step is the node that produces the message.
 export const agentOf = (namespace) => where(namespace.split("|").slice(0, -1).join("|"));
 
-// createCard returns {node, update(call), tick(now)}. actions has stopCall(call),
+// createCard returns {node, update(call, folded), tick(now)}. A folded card has only its
+// first lines. actions has stopCall(call),
 // answer(call, body), a promise of when the answer of a person is stored,
 // stopping (the set of keys of calls whose stop was requested), frames(call), which
 // shows the frames of a call, message(key) and call(key), which show a message and the card of
@@ -34,22 +35,26 @@ export function createCard(call, actions, roving = false) {
   const symbol = icon("run");
   const name = el("h3");
   const word = el("span", { class: "word" });
+  const what = el("span", { class: "what" });
   const because = el("span", { class: "because" });
+  const countdown = el("span", { class: "countdown because", "aria-hidden": "true", hidden: true });
   const chips = el("span", { class: "chips" });
   const timer = el("span", { class: "elapsed", "aria-hidden": "true" });
   const exact = el("span", { class: "sr" });
   const stop = el("button", { type: "button", class: "stop-call", onclick: askStop, onblur: () => (stop.hidden = terminal(call.status)) }, icon("stop"));
   const body = el("div", { class: "body" });
+  const more = details(actions);
   const left = el("div", { class: "left", "aria-hidden": "true", hidden: true }, el("i"));
   const node = el("article", { class: "card", tabindex: roving && "-1", "data-call": call.call },
-    el("header", {}, el("span", { class: "badge" }, symbol),
-      el("div", { class: "title" }, name, el("p", { class: "state" }, word, because)),
-      el("div", { class: "side" }, timer, exact, stop)),
-    chips, body, left);
+    el("header", {}, symbol,
+      el("div", { class: "title" }, name, what, el("p", { class: "state" }, word, because)),
+      timer, exact));
+  symbol.classList.add("badge");
+  const base = el("div", { class: "base" }, more.node, chips);
 
   // The parts of the body are created when they have content.
-  const parts = {};
-  const order = ["before", "args", "argsNote", "progress", "ask", "answered", "countdown", "reason", "message", "result", "late", "details"];
+  let parts = {};
+  const order = ["before", "args", "argsNote", "progress", "ask", "answered", "reason", "message", "result", "late"];
   let fresh = true; // there are new controls
   function part(which, make) {
     if (parts[which]) return parts[which];
@@ -81,18 +86,37 @@ export function createCard(call, actions, roving = false) {
     stop.setAttribute("aria-label", label);
   }
 
-  function update(next = call) {
+  // fold removes all but the first lines, or adds it.
+  function fold(folded) {
+    if (String(folded) === node.dataset.folded) return;
+    mark(node, "folded", String(folded));
+    if (!folded) return void (because.after(countdown), node.firstChild.append(stop), node.append(body, base, left));
+    for (const part of [countdown, stop, body, base, left]) part.remove();
+    body.replaceChildren();
+    parts = {};
+  }
+
+  function update(next = call, folded = false) {
     call = next;
     const now = state(call);
     const open = !terminal(call.status);
+    fold(folded);
     mark(node, "state", call.status);
     mark(node, "tool", call.tool);
     mark(node, "open", String(open));
     say(name, call.tool || "unnamed tool");
+    say(what, telling(call));
     if (node.getAttribute("aria-label") !== name.textContent) node.setAttribute("aria-label", name.textContent);
     setIcon(symbol, now.icon);
     say(word, now.word);
     say(because, now.because);
+    if (!open) {
+      say(timer, call.durationMs === undefined ? "" : duration(call.durationMs));
+      say(exact, call.durationMs === undefined ? "" : "after " + duration(call.durationMs));
+      left.hidden = true;
+      say(countdown, "");
+    }
+    if (folded) return;
     updateStop(open);
     updateChips();
     if (call.replaces) part("before", () => link("Show the attempt before", () => actions.call(call.replaces)));
@@ -102,14 +126,8 @@ export function createCard(call, actions, roving = false) {
     note("answered", answered(call.answer));
     updateOutcome();
     updateLate();
-    if (!open) {
-      say(timer, call.durationMs === undefined ? "" : duration(call.durationMs));
-      say(exact, call.durationMs === undefined ? "" : "after " + duration(call.durationMs));
-      left.hidden = true;
-      if (parts.countdown) parts.countdown.hidden = true;
-    }
-    part("details", () => details(actions)).show(call);
-    if (roving && (fresh || parts.details.open)) shield(node);
+    more.show(call);
+    if (roving && (fresh || more.node.open)) shield(node);
     fresh = false;
   }
 
@@ -196,15 +214,11 @@ export function createCard(call, actions, roving = false) {
     if (call.startedAt) say(timer, elapsed(now - call.startedAt));
     const rest = call.deadline - now;
     left.hidden = !call.deadline;
-    if (!call.deadline) {
-      if (parts.countdown) parts.countdown.hidden = true;
-      return;
-    }
+    if (!call.deadline) return say(countdown, "");
     const whole = call.deadline - (call.deadlineFrom || call.startedAt);
     left.firstChild.style.setProperty("--left", Math.max(0, Math.min(1, rest / whole)).toFixed(3));
     mark(left, "near", String(rest < 10_000));
-    const text = rest > 0 ? "Closes in " + duration(Math.ceil(rest / 1_000) * 1_000) + (call.argsDone ? " without a result" : " if nothing more comes") : "Its time is up";
-    say(part("countdown", () => el("p", { class: "note countdown", "aria-hidden": "true" })), text);
+    say(countdown, rest > 0 ? duration(Math.ceil(rest / 1_000) * 1_000) + " left" : "its time is up");
   }
 
   update();
@@ -236,10 +250,6 @@ function details(actions) {
   const list = el("dl");
   const node = el("details", { class: "details", ontoggle: refresh }, el("summary", {}, "Details"), list);
   let shown = "", call = null, more = null;
-  node.show = (next) => {
-    call = next;
-    refresh();
-  };
   function refresh() {
     if (!node.open) return;
     const rows = [
@@ -255,7 +265,13 @@ function details(actions) {
     more ??= addActions(node, () => call, actions);
     list.replaceChildren(...rows.flatMap(([term, value, copy]) => [el("dt", {}, term), row(term, value, copy)]));
   }
-  return node;
+  return {
+    node,
+    show(next) {
+      call = next;
+      refresh();
+    },
+  };
 }
 
 function addActions(node, call, actions) {

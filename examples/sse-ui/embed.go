@@ -1,6 +1,6 @@
 // Package sseui embeds the page that shows tool calls as they happen: plain
 // HTML, CSS and ES modules, without foreign resources. What is served is in dist:
-// the modules as one bundle, and apart from it what is used later; the style
+// the modules as one bundle, and as another what is used later; the style
 // sheets as one. go generate writes it, and a test checks that it is current.
 //
 // The page promises to work under the policy default-src 'self', served from /

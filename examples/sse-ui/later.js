@@ -1,4 +1,5 @@
-// What is loaded when it is used first: one file of the served page.
+// What is loaded when it is used first: one file of the served page. It has copies of the
+// modules that the page has loaded, so these keep no state that both need.
 
 export { send, answerForm } from "./answer.js";
 export { subscribe } from "./eventsource.js";

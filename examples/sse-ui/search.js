@@ -51,7 +51,6 @@ export function searchBar(root, { changed }) {
     active: () => !isNone(search),
     shows: (call, now) => shows(call, now),
     draw(state, list, now) {
-      root.hidden = state.counts.events === 0;
       drawTools(state);
       if (isNone(search) && !hidden) return;
       hidden = !isNone(search);

@@ -4,22 +4,22 @@ import { el } from "./dom.js";
 import { linkTo } from "./place.js";
 import { ago } from "./words.js";
 
-const EVERY = 10_000, EVERY_QUIET = 60_000; // ms between requests of the list
+const EVERY = 10_000; // ms between requests of the list
 
-// sessionList requests the list of sessions, more often while watched() is true, and
+// sessionList requests the list of sessions while watched() is true, and
 // fills the element list. onList(sessions, status) receives the result of ask.
 export function sessionList(list, { watched, current, onList }) {
   let timer = 0, shown = "";
 
   async function look() {
     clearTimeout(timer);
-    if (!document.hidden) {
+    if (!document.hidden && watched()) {
       const { sessions, status } = await ask();
       if (sessions) fill(sessions);
       onList(sessions, status);
     }
     clearTimeout(timer);
-    timer = setTimeout(look, watched() ? EVERY : EVERY_QUIET);
+    timer = setTimeout(look, EVERY);
   }
 
   function fill(sessions) {

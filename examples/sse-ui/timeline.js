@@ -12,6 +12,7 @@ const ROLES = { assistant: "Assistant", ai: "Assistant", "": "Assistant", human:
 const RUN_ENDS = { completed: "Run completed", error: "Run failed", cancelled: "Run cancelled", interrupted: "Run paused" };
 const RUN_ICONS = { completed: "check", error: "cross", cancelled: "stop", interrupted: "hand" };
 const LONG = 100; // items or calls from which only those near the window are drawn
+const MANY = 20; // calls above which those that have ended are folded
 const USUAL_ENDS = new Set(["", "stop", "tool_calls", "tool_use", "end_turn", "function_call", "completed", "STOP"]);
 
 // timeline draws into root. draw(state, until, now) draws what differs from the
@@ -25,7 +26,7 @@ export function timeline(root, actions) {
   const touched = new Set(), outdated = new Set(); // keys of calls, and of items whose view is made again
   const groups = agentGroups(root, (key) => views.get(key)?.node);
   const visible = new Set(), byNode = new WeakMap(); // cards in the window, the only ones with timers
-  let drawn = create(), queue = [], time = 0;
+  let drawn = create(), queue = [], time = 0, many = false, chosen = "";
 
   const watch = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
@@ -39,10 +40,16 @@ export function timeline(root, actions) {
     let card = cards.get(key);
     if (card) return card;
     cards.set(key, (card = createCard(drawn.calls.get(key), actions, true)));
+    updateCard(key);
     card.tick(time); // or its height would change when it is seen
     byNode.set(card.node, card);
     watch.observe(card.node);
     return card;
+  }
+
+  function updateCard(key) {
+    const call = drawn.calls.get(key);
+    if (call) cards.get(key)?.update(call, many && key !== chosen && terminal(call.status));
   }
 
   function make(item) {
@@ -105,10 +112,20 @@ export function timeline(root, actions) {
 
   return {
     touched,
+    // choose unfolds the card of a call, and folds the one chosen before.
+    choose(key) {
+      const before = chosen;
+      chosen = key;
+      for (const one of [before, key]) {
+        const card = cards.get(one);
+        if (card) mark(card.node, "chosen", String(one === key)), updateCard(one);
+      }
+    },
     node: (key) => views.get(key)?.node,
     draw(state, until, now) {
       time = now;
       if (state !== drawn) compare(state);
+      if (many !== (many = drawn.calls.size > MANY)) for (const key of cards.keys()) touched.add(key);
       mark(root, "long", String(drawn.timeline.size > LONG || drawn.calls.size > LONG));
       let at = 0;
       while (at < queue.length && performance.now() <= until && drawItem(queue[at], until)) at++;
@@ -117,8 +134,8 @@ export function timeline(root, actions) {
       for (const key of touched) {
         if (performance.now() > until) return false;
         touched.delete(key);
-        const card = drawn.calls.has(key) && cards.get(key);
-        if (card) card.update(drawn.calls.get(key)), card.tick(now);
+        updateCard(key);
+        cards.get(key)?.tick(now);
       }
       return queue.length === 0;
     },

@@ -13,21 +13,21 @@ const VIEWS = ["cards", "waterfall", "both"];
 // main.dataset.view is the chosen view, which is remembered; body.dataset.beside tells
 // the style sheet that the waterfall is beside the cards. Where only the
 // waterfall is shown, the card of the chosen call is in inspector. changed() is
-// called when the view was changed.
-export function views({ main, chooser, root, inspector, actions, choose, changed }) {
+// called when the view was changed, and pick(key) when a call was chosen.
+export function views({ main, chooser, root, pick, inspector, actions, choose, changed }) {
   const flow = waterfall(root, { choose: chosen });
   let last = null, now = 0, card = null, chosenKey = "";
 
-  // hide hides the waterfall where it is empty or not chosen.
+  // hide hides the waterfall of an empty session, or if it is not chosen.
   function hide(empty) {
     root.hidden = empty || main.dataset.view === "cards";
-    mark(document.body, "beside", String(!root.hidden && main.dataset.view === "both"));
+    mark(document.body, "beside", String((!root.hidden || actions.session() !== "") && main.dataset.view === "both"));
   }
 
   function set(view) {
     if (!VIEWS.includes(view)) return;
     main.dataset.view = view;
-    hide(!last?.[0].length);
+    hide(!last?.[1].length);
     for (const radio of chooser.querySelectorAll("input")) radio.checked = radio.value === view;
     if (last) show(...last);
     inspect(chosenKey);
@@ -41,7 +41,7 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
 
   function show(calls, runs) {
     last = [calls, runs];
-    hide(calls.length === 0);
+    hide(runs.length === 0);
     if (main.dataset.view === "cards") return;
     flow.show(calls, runs);
     const call = card && calls.find((c) => c.call === card.key);
@@ -53,8 +53,10 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
     choose(key, focus);
   }
 
+  // inspect shows all of the card of a call.
   function inspect(key) {
     chosenKey = key;
+    pick(key);
     if (main.dataset.view !== "waterfall") return clearCard();
     const call = last?.[0].find((c) => c.call === key);
     if (!call) return;
@@ -73,6 +75,7 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
   return {
     show, set,
     get name() { return main.dataset.view; },
+    get chosen() { return chosenKey; },
     next() {
       const view = VIEWS[(VIEWS.indexOf(main.dataset.view) + 1) % VIEWS.length];
       set(view);
@@ -102,8 +105,6 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
 // view, reveal(key) shows the card of a call and moves the focus there, and note(text)
 // tells the reader what is missing.
 export function guide({ flow, timeline, inspector, reveal, note }) {
-  const cardIn = (list, key) => list.querySelector('.card[data-call="' + CSS.escape(key) + '"]');
-
   return {
     // card shows the card of a call that was chosen in the waterfall.
     card(key, focus) {
@@ -142,6 +143,8 @@ export function guide({ flow, timeline, inspector, reveal, note }) {
     missing: (place) => note(place.call ? "The call " + place.call + " is not in this session." : "The run " + place.run + " is not in this session."),
   };
 }
+
+const cardIn = (list, key) => list.querySelector('.card[data-call="' + CSS.escape(key) + '"]');
 
 // unfold opens what an element is in.
 function unfold(node) {

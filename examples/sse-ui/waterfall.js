@@ -149,6 +149,8 @@ export function waterfall(root, { choose }) {
     const active = pool.get(selected);
     if (active) grid.setAttribute("aria-activedescendant", active.node.id);
     else grid.removeAttribute("aria-activedescendant");
+    const below = list.length - Math.floor((top + height - head.offsetHeight) / rowHeight);
+    mark(grid, "below", below > 0 ? below + " more below" : "");
     drawAxis(drawn);
   }
 

@@ -34,6 +34,26 @@ export function state(call) {
   return { word, icon, because };
 }
 
+const TOLD = new WeakMap(); // call → what telling returns, once its args are complete
+const LONG = 60, FIRST = 2_000; // characters of a text, and of the args that are searched
+
+// telling returns the text that tells a call from others of its tool: the first short text in
+// its args, or else the beginning of the first text. Of an address it is the host.
+export function telling(call) {
+  if (TOLD.has(call)) return TOLD.get(call);
+  const texts = [];
+  for (const [whole] of (call.args.text || call.argsRef?.preview || "").slice(0, FIRST).matchAll(/(?<=[:[,]\s*)"(?:[^"\\]|\\.)+"(?!\s*:)/g)) {
+    try {
+      texts.push(JSON.parse(whole).trim().replace(/^https?:\/\/(?:www\.)?([^/?#]+).*$/s, "$1").replace(/\s+/g, " "));
+    } catch {
+      // Not JSON.
+    }
+  }
+  const text = texts.find((t) => t !== "" && t.length <= LONG) ?? (texts[0] ? texts[0].slice(0, LONG - 1) + "…" : "");
+  if (call.argsDone) TOLD.set(call, text);
+  return text;
+}
+
 // duration formats milliseconds: 840 ms, 3.2 s, 41 s, 2 min 05 s.
 export function duration(ms) {
   ms = Math.max(0, ms);
