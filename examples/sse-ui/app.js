@@ -170,7 +170,6 @@ function drawSummary({ timeline, tally: counts } = look.state(state)) {
   if (document.title !== visible(title)) document.title = visible(title);
   mark(document.documentElement, "session", String(session !== "" || file));
   mark(document.body, "empty", String(empty));
-  mark(document.body, "busy", String(counts.open > 0 || look.state(state).run !== ""));
   $("replay").hidden = look.name !== "live";
   const waits = session !== "" && empty;
   $("empty").hidden = !waits || !["live", "ended"].includes(link.name);
@@ -196,12 +195,10 @@ function tick() {
 
 // tickTimers updates the timers in the window, or all of them for print.
 function tickTimers(all) {
-  // Timers do not advance while the state is unconfirmed.
-  if (!link.stale && look.name === "live") {
-    const now = time.now(Date.now());
-    view.tick(now, all);
-    flow.tick(now);
-  }
+  if (look.name !== "live") return;
+  const now = time.now(Date.now());
+  view.tick(now, all, link.lost);
+  if (!link.stale) flow.tick(now);
 }
 
 let toastTimer = 0;

@@ -23,8 +23,8 @@ export function where(namespace) {
 // step is the node that produces the message.
 export const agentOf = (namespace) => where(namespace.split("|").slice(0, -1).join("|"));
 
-// createCard returns {node, update(call, folded), tick(now)}. A folded card has only its
-// first lines. actions has stopCall(call),
+// createCard returns {node, update(call, folded), tick(now, lost)}. A folded card has only its
+// first lines, and lost is the time for which its state has been unknown. actions has stopCall(call),
 // answer(call, body), a promise of when the answer of a person is stored,
 // stopping (the set of keys of calls whose stop was requested), frames(call), which
 // shows the frames of a call, message(key) and call(key), which show a message and the card of
@@ -54,7 +54,7 @@ export function createCard(call, actions, roving = false) {
 
   // The parts of the body are created when they have content.
   let parts = {};
-  const order = ["before", "args", "argsNote", "progress", "ask", "answered", "reason", "message", "result", "late"];
+  const order = ["before", "args", "argsNote", "progress", "ask", "answered", "reason", "tool", "message", "result", "late"];
   let fresh = true; // there are new controls
   function part(which, make) {
     if (parts[which]) return parts[which];
@@ -152,7 +152,7 @@ export function createCard(call, actions, roving = false) {
     const text = beginning ? excerptOf(call.argsRef.preview) : call.args.text;
     const rest = beginning ? { size: call.argsRef.size, load: () => actions.args(call) } : null;
     if (text !== "") part("args", () => valueBox("Arguments of " + call.tool, ARGS_SHOWN)).show(text, looksLikeJSON(text), rest);
-    const cut = terminal(call.status) && !call.argsDone;
+    const cut = (terminal(call.status) || call.cut) && !call.argsDone;
     mark(body, "args", call.argsDone ? "complete" : cut ? "cut" : "live");
     let say = "";
     if (call.args.missing > 0) say = "Some of the arguments were missed; what follows is left out.";
@@ -186,6 +186,9 @@ export function createCard(call, actions, roving = false) {
   }
 
   function updateLate() {
+    if (call.status === "cancelled" || parts.tool) {
+      note("tool", call.late || call.status !== "cancelled" ? "" : call.argsDone ? "Whether the tool stopped is not known." : "The tool was not started.", "warn");
+    }
     if (!call.late) return;
     const again = call.lateCount > 1 ? ", the last of " + call.lateCount : "";
     const title = TOOLS[call.late.tool] ?? "Arrived late" + (call.late.at ? " at " + time(call.late.at) : "") + again + (call.late.conflict ? "; it differs from the result above" : "");
@@ -209,8 +212,9 @@ export function createCard(call, actions, roving = false) {
 
   const whole = async (outcome) => textOf(await actions.result({ outcome }));
 
-  function tick(now) {
+  function tick(now, lost = 0) {
     if (terminal(call.status)) return;
+    if (lost > 0) return say(countdown, "since " + elapsed(lost));
     if (call.startedAt) say(timer, elapsed(now - call.startedAt));
     const rest = call.deadline - now;
     left.hidden = !call.deadline;

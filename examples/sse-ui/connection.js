@@ -17,7 +17,7 @@ const PILLS = {
 // reopen(fresh) and signedIn().
 //
 //   name              the state of the connection
-//   stale             whether the content is unconfirmed
+//   stale, lost       whether the content is unconfirmed, and for how many ms
 //   change(state)     shows another state of the stream
 //   opened(body)      notes the part of the log with which the connection begins
 //   lock()            asks for a token
@@ -26,6 +26,7 @@ export function connectionView(page) {
   const pill = $("pill"), main = $("main");
   let now = { name: "idle" }, timer = 0;
   let locked = false; // a token is required
+  let since = 0; // the time at which the state became unconfirmed, in ms
   let from = 0, last = 0; // the part of the log with which this connection began
 
   function change(next) {
@@ -33,6 +34,8 @@ export function connectionView(page) {
     if (next.name === "connecting") next = { attempt, why, ...next };
     now = next.name === "reconnecting" && !navigator.onLine ? { ...next, name: "offline" } : next;
     if (next.status === 401) locked = true;
+    if (CONFIRMED.includes(now.name)) since = 0;
+    else since ||= Date.now();
     if (next.name === "live" || next.name === "idle") clearTimeout(timer);
     else if (before === "live") timer = setTimeout(page.alarm, LOST, "Connection lost.");
     drawAll();
@@ -114,6 +117,7 @@ export function connectionView(page) {
 
   return {
     get name() { return now.name; },
+    get lost() { return since && Date.now() - since; },
     get stale() { return !CONFIRMED.includes(now.name); },
     change, draw,
     opened(body) { from = Math.max(body.from, body.first) || 0, last = body.last || 0; },

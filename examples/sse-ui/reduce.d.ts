@@ -95,6 +95,8 @@ export interface Call {
 
   readonly args: Text
   readonly argsDone: boolean
+  /** Whether its message ended before its args. */
+  readonly cut: boolean
   readonly argsValid: boolean
   readonly argsError: string
   readonly argsRef: (Ref & { readonly seq: number }) | null

@@ -74,6 +74,8 @@ const rules = {
     const blocks = message.blocks.map((b) => (b.kind === "calls" || b.done ? b : { ...b, done: true }));
     const usage = e.usage ?? message.usage;
     put(s, message, { finished: true, finishReason: e.finish_reason ?? "", superseded: !!e.superseded, usage, blocks });
+    const keys = message.blocks.flatMap((b) => b.calls ?? []);
+    for (const call of keys.map((key) => s.calls.get(key))) if (call && !terminal(call.status) && !call.argsDone) set(s, call, { cut: true });
     if (e.superseded) s.index = { ...s.index, abandoned: s.index.abandoned.set(attemptName(e), message.key) };
   },
   agent_response_chunk(s, e) {
@@ -341,7 +343,7 @@ function openCall(s, e) {
     id: e.id ?? "", uid: e.uid ?? "", synthesized: !!e.id_synthesized, tool: e.tool_name ?? "", namespace: e.namespace ?? "",
     parent: "", ...NO_PARENT, provider: !!e.provider_executed, type: e.kind ?? "",
     status: "building_args", partial: true, seenAt: s.at, startedAt: 0, completeAt: 0, endedAt: 0, deadline: 0, deadlineFrom: 0,
-    args: EMPTY, argsDone: false, argsValid: true, argsError: "", argsRef: null, by: "",
+    args: EMPTY, argsDone: false, cut: false, argsValid: true, argsError: "", argsRef: null, by: "",
     waitsFor: "", interrupt: "", waits: [], answer: null, progress: null, outside: false, outsideAt: 0, ends: [],
     outcome: null, synthetic: false, reason: null, closedBy: "", replacedBy: "", replaces: before?.call ?? "", history: null,
     durationMs: undefined, argsMs: undefined, runMs: undefined, late: null, lateCount: 0,

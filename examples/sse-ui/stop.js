@@ -11,6 +11,7 @@ const UNCONFIRMED = 15_000; // ms until a stop can be requested again
 export function stopper(page) {
   const button = $("stop"), stopping = new Set();
   let asked = null; // {run, at} of the stop of the run
+  let armed = false; // the next click stops several calls
 
   async function interrupt(body) {
     const response = await fetch(page.url(), {
@@ -21,7 +22,9 @@ export function stopper(page) {
 
   async function stopAll() {
     if (button.getAttribute("aria-disabled") === "true") return;
-    const { run, timeline } = page.state();
+    const { run, timeline, open } = page.state();
+    if (open.length > 1 && !armed) return arm(true);
+    arm(false);
     asked = { run, at: Date.now() };
     draw();
     const id = timeline.get(run)?.id;
@@ -29,6 +32,11 @@ export function stopper(page) {
       asked = null;
       page.note("Nothing was stopped: " + err.message);
     });
+    draw();
+  }
+
+  function arm(on) {
+    armed = on;
     draw();
   }
 
@@ -57,11 +65,14 @@ export function stopper(page) {
     button.hidden = (!going && document.activeElement !== button) || page.url() === "";
     button.setAttribute("aria-disabled", String(!going || (!!asked && !late)));
     mark(button, "asked", String(!!asked));
-    say($("stop-text"), !going ? "Stopped" : late ? "Not confirmed, stop again" : asked ? "Stop requested" : "Stop");
+    armed &&= open.length > 1;
+    mark(button, "armed", String(armed));
+    say($("stop-text"), armed ? "Cancel " + open.length + " calls? They cannot go on after it" : !going ? "Stopped" : late ? "Not confirmed, stop again" : asked ? "Stop requested" : "Stop");
   }
 
   button.addEventListener("click", stopAll);
-  button.addEventListener("blur", draw);
+  button.addEventListener("blur", () => arm(false));
+  button.addEventListener("keydown", (e) => e.key === "Escape" && arm(false));
 
   return {
     stopping, // keys of the calls whose stop was requested
@@ -71,7 +82,7 @@ export function stopper(page) {
       if (asked) draw();
     },
     clear() {
-      asked = null;
+      asked = null, armed = false;
       button.blur();
       stopping.clear();
     },

@@ -140,9 +140,9 @@ export function timeline(root, actions) {
       return queue.length === 0;
     },
     // tick updates the timers in the window, and all for print.
-    tick(now, all = false) {
+    tick(now, all = false, lost = 0) {
       time = now;
-      for (const card of all ? cards.values() : visible) card.tick(now);
+      for (const card of all ? cards.values() : visible) card.tick(now, lost);
     },
     clear,
   };

@@ -33,7 +33,7 @@ export function waterfall(root, { choose }) {
   const view = range();
   const strip = overview(view, changed);
   const parts = build(root, strip.node, handlers());
-  const { grid, body, canvas, head, lines, labels, cursor } = parts;
+  const { grid, box, canvas, head, lines, labels, cursor } = parts;
   const collapsed = new Set(), pool = new Map();
   let calls = [], runs = [], held = null; // held: {calls, runs, now} while paused
   let now = 0, run = "", critical = true, selected = "", serial = 0, frame = 0, later = 0, arranged = { at: 0, took: 0 };
@@ -41,13 +41,13 @@ export function waterfall(root, { choose }) {
   let top = 0, height = 480; // of the visible part of the list; reading them from the page takes long
 
   const measure = new ResizeObserver(() => {
-    rowHeight = parseFloat(getComputedStyle(body).getPropertyValue("--row")) || 32;
-    root.style.setProperty("--gutter", body.offsetWidth - body.clientWidth + "px");
+    rowHeight = parseFloat(getComputedStyle(grid).getPropertyValue("--row")) || 32;
+    root.style.setProperty("--gutter", grid.offsetWidth - grid.clientWidth + "px");
     width = lines.clientWidth || 800;
-    height = body.clientHeight;
+    height = grid.clientHeight;
     soon();
   });
-  measure.observe(body);
+  measure.observe(grid);
 
   // ---- the model of what is drawn
 
@@ -150,7 +150,7 @@ export function waterfall(root, { choose }) {
     if (active) grid.setAttribute("aria-activedescendant", active.node.id);
     else grid.removeAttribute("aria-activedescendant");
     const below = list.length - Math.floor((top + height - head.offsetHeight) / rowHeight);
-    mark(grid, "below", below > 0 ? below + " more below" : "");
+    mark(box, "below", below > 0 ? below + " more below" : "");
     drawAxis(drawn);
   }
 
@@ -235,10 +235,10 @@ export function waterfall(root, { choose }) {
     if (list.length === 0) return;
     const at = Math.max(0, Math.min(list.length - 1, index));
     selected = list[at].node.key;
-    const start = at * rowHeight, space = body.clientHeight - head.offsetHeight;
-    if (start < body.scrollTop) body.scrollTop = start;
-    else if (start + rowHeight > body.scrollTop + space) body.scrollTop = start + rowHeight - space;
-    top = body.scrollTop;
+    const start = at * rowHeight, space = grid.clientHeight - head.offsetHeight;
+    if (start < grid.scrollTop) grid.scrollTop = start;
+    else if (start + rowHeight > grid.scrollTop + space) grid.scrollTop = start + rowHeight - space;
+    top = grid.scrollTop;
     draw();
   }
 
@@ -256,7 +256,7 @@ export function waterfall(root, { choose }) {
 
   function keyed(e) {
     if (e.ctrlKey || e.metaKey || e.altKey || e.target !== grid) return;
-    const at = index(), row = list[at], page = Math.max(1, Math.floor(body.clientHeight / rowHeight) - 2);
+    const at = index(), row = list[at], page = Math.max(1, Math.floor(grid.clientHeight / rowHeight) - 2);
     const actions = {
       ArrowDown: () => pick(at + 1), ArrowUp: () => pick(at < 0 ? 0 : at - 1), PageDown: () => pick(at + page), PageUp: () => pick(at - page),
       Home: () => pick(0), End: () => pick(list.length - 1),
@@ -353,8 +353,8 @@ export function waterfall(root, { choose }) {
     view.set(from - (to - from) * 0.1, to + (to - from) * 0.1);
     changed();
   });
-  body.addEventListener("scroll", () => {
-    top = body.scrollTop;
+  grid.addEventListener("scroll", () => {
+    top = grid.scrollTop;
     draw();
   }, { passive: true });
 
@@ -408,10 +408,10 @@ function build(root, strip, on) {
   const canvas = el("div", { class: "wf-canvas", role: "rowgroup" });
   const behind = el("div", { class: "wf-plane", "aria-hidden": "true" }, lines);
   const above = el("div", { class: "wf-plane above", "aria-hidden": "true" }, labels, edge, brush, cursor);
-  const body = el("div", { class: "wf-body" }, head, canvas);
-  const grid = el("div", { class: "wf-grid", role: "treegrid", tabindex: "0", "aria-label": "Calls on a time axis" }, behind, body, above);
+  const grid = el("div", { class: "wf-grid", role: "treegrid", tabindex: "0", "aria-label": "Calls on a time axis" }, head, canvas);
+  const box = el("div", { class: "wf-box" }, behind, grid, above);
   const legend = el("p", { class: "wf-legend" }, ...[["args", "Arguments"], ["waiting", "Waiting"], ["running", "Running"], ["due", "Deadline"], ["path", "Critical path"]]
     .map(([phase, text]) => el("span", {}, el("i", { "data-phase": phase }), text)));
-  root.replaceChildren(el("header", { class: "wf-header" }, el("h2", {}, "Waterfall"), summary, tools), strip, grid, legend);
-  return { summary, runs, pause, pauseText, pauseIcon, fit, critical, lines, labels, edge, brush, cursor, head, canvas, body, grid };
+  root.replaceChildren(el("header", { class: "wf-header" }, el("h2", {}, "Waterfall"), summary, tools), strip, box, legend);
+  return { summary, runs, pause, pauseText, pauseIcon, fit, critical, lines, labels, edge, brush, cursor, head, canvas, box, grid };
 }

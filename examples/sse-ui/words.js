@@ -19,7 +19,7 @@ const BECAUSE = {
   superseded: "it was abandoned",
   denied: "a person denied it",
   args_timeout: "its arguments never ended",
-  args_incomplete: "the model was cut off in its arguments",
+  args_incomplete: "the model ended in its arguments",
   result_timeout: "no result came",
   expired: "too old to keep open",
   lost: "its inputs were lost",
@@ -30,6 +30,7 @@ export function state(call) {
   const [word, icon] = STATES[call.status] ?? [call.status, "run"];
   const replaced = call.closedBy && call.reason?.code === "superseded";
   const because = replaced ? "a new attempt replaced it" : call.reason ? BECAUSE[call.reason.code] ?? call.reason.code ?? "" : call.status === "awaiting_input" ? call.waitsFor : "";
+  if (call.reason?.code === "args_incomplete" || (call.cut && call.status === "building_args")) return { word: "Cut off", icon: "stop", because };
   if (call.status === "args_complete" && call.outside) return { word: "Waiting for a result", icon: "hand", because };
   return { word, icon, because };
 }

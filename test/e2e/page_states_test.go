@@ -163,6 +163,33 @@ func pageStopRequested(t *testing.T, web context.Context, home string) {
 	p.quiet()
 }
 
+// pageTrueStates: a stop of several calls asks first, a call whose message has ended is cut off,
+// and a call that was cancelled shows whether its tool stopped.
+func pageTrueStates(t *testing.T, web context.Context, home string) {
+	p := openTab(t, web, "light")
+	p.open(home, "true-states")
+	p.post("deltas", toolCall(0, "get_weather", `{"city":"Oslo"}`))
+	p.post("deltas", toolCall(1, "write_file", `{"path":"a","content":"it goes`))
+	p.card("get_weather", "building_args", "")
+	p.post("deltas", strings.Replace(finish, "tool_calls", "length", 1))
+	p.wait("a call that is cut off", `document.querySelector('.card[data-tool="write_file"] .word').textContent === "Cut off"`)
+	p.post("deltas", strings.NewReplacer("msg_1", "msg_2", "call_0", "call_a").Replace(toolCall(0, "get_time", `{}`)))
+	p.post("deltas", strings.NewReplacer("msg_1", "msg_2", "call_1", "call_b").Replace(toolCall(1, "get_news", `{}`)))
+	p.post("deltas", strings.Replace(finish, "msg_1", "msg_2", 1))
+	p.card("get_news", "args_complete", "")
+	p.do("stop", chromedp.Click(chromedp.CSS("#stop")))
+	p.wait("the question", `/^Cancel \d calls\?/.test(document.querySelector("#stop-text").textContent)`)
+	p.screenshot("stop-asks")
+	p.press("Escape")
+	p.wait("no question", `document.querySelector("#stop-text").textContent === "Stop"`)
+	p.card("get_news", "args_complete", "")
+	for range 2 {
+		p.do("stop", chromedp.Click(chromedp.CSS("#stop")))
+	}
+	p.card("get_news", "cancelled", "Whether the tool stopped is not known")
+	p.quiet()
+}
+
 // pageClosedByMessage: the card of a call that a message of a person has closed leads to
 // this message, also from the waterfall.
 func pageClosedByMessage(t *testing.T, web context.Context, home string) {

@@ -33,6 +33,7 @@ func TestPage(t *testing.T) {
 		{"R25 states are read, and starts and ends announced", pageStates},
 		{"axe", pageRules},
 		{"R23 a stop is shown before its events", pageStopRequested},
+		{"true states", pageTrueStates},
 		{"closed by a message", pageClosedByMessage},
 		{"answers", pageAnswers},
 		{"new attempt", pageAttempt},
