@@ -12,7 +12,7 @@ import { stopper } from "./stop.js";
 import { follower } from "./follow.js";
 import { timeline } from "./timeline.js";
 import { announcer } from "./announce.js";
-import { curlOf } from "./copies.js";
+import { copyButton, curlOf } from "./copies.js";
 import { sessionList } from "./sessions.js";
 import { placeOf, linkTo } from "./place.js";
 import { stage } from "./stage.js";
@@ -37,7 +37,7 @@ const reader = readerSwitch($("reader"), restart);
 const streams = sharing({ address, open: reader.open });
 const kit = tools({
   timeline: $("timeline"), bar: $("search"), raw: $("raw"), opener: $("raw-open"),
-  state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, link: (seq, what) => base() + "/events/" + seq + "/" + what, note: complain, theme: nextTheme,
+  state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, changed: () => notePlace(), link: (seq, what) => base() + "/events/" + seq + "/" + what, note: complain, theme: nextTheme,
   nextView: () => flow.next(), replay: () => $("replay").click(),
 });
 const stops = stopper({
@@ -59,7 +59,7 @@ const link = connectionView({
 const actions = { stopping: stops.stopping, stopCall: stops.stopCall, answer: async (call, body) => (await import("./later.js")).send(base() + "/answer", call, body), session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames, message, call: another };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
-const flow = views({ main, chooser: $("views"), root: $("waterfall"), pick: view.choose, inspector: $("inspector"), actions, choose: visit, changed: redraw });
+const flow = views({ main, chooser: $("views"), root: $("waterfall"), pick: view.choose, inspector: $("inspector"), actions, choose: visit, changed: redraw, moved: () => notePlace() });
 // The page scrolls the conversation, or beside the waterfall a part of it.
 const follow = follower(
   () => (flow.name === "both" && !$("waterfall").hidden && roomy.matches ? $("scroll") : document.documentElement),
@@ -213,8 +213,8 @@ function complain(text) {
 function choose() {
   const next = placeOf(location.hash), opened = location.hash === FILE && files.opened;
   if ($("sessions").matches(":popover-open")) $("sessions").hidePopover();
-  place = next, wanted = next.call !== "" || next.run !== "";
-  if (wanted) follow.on = false;
+  place = next, wanted = next.call + next.run + next.zoom !== "";
+  if (next.call || next.run) follow.on = false;
   if (next.session === session && stream && !opened) return redraw();
   stream?.close();
   stream = null, session = next.session;
@@ -223,6 +223,8 @@ function choose() {
   say($("session-name"), session || opened?.name || "Choose a session");
   for (const id of ["curl", "landing-command"]) say($(id), curlOf(EXAMPLE, session || "demo"));
   link.change({ name: opened ? "file" : "idle" });
+  if (next.view) flow.set(next.view);
+  kit.search.set(next);
   if (opened) look.file(opened.name, opened.events);
   else if (session !== "") open();
   list.look();
@@ -250,6 +252,13 @@ function visit(key, focus) {
   guided.card(key, focus);
 }
 
+// notePlace puts the view, the search and the part of the time axis into the address.
+function notePlace() {
+  if (!session) return;
+  place = { ...place, session, ...kit.search.parts(), view: main.dataset.view, zoom: flow.zoom };
+  history.replaceState(null, "", linkTo(place));
+}
+
 // remark puts the call that the reader looks at into the address.
 function remark(key) {
   follow.on = false;
@@ -259,9 +268,10 @@ function remark(key) {
 
 // arrive shows the place of the address once it is known.
 function arrive(seen) {
-  const there = guided.arrive(place, seen);
-  if (!there && link.name !== "live") return; // it can still come
+  const there = place.call || place.run ? guided.arrive(place, seen) : true;
+  if ((!there || place.zoom) && link.name !== "live") return; // it can still come
   wanted = false;
+  flow.zoomTo(place.zoom);
   if (!there) guided.missing(place);
 }
 
@@ -280,7 +290,7 @@ function reset() {
 }
 
 const list = sessionList($("picker-list"), {
-  watched: () => session === "" || $("sessions").matches(":popover-open"),
+  watched: () => location.protocol !== "file:" && (session === "" || $("sessions").matches(":popover-open")),
   current: () => session,
   onList(sessions, status) {
     if (status === 401) link.lock();
@@ -310,6 +320,9 @@ $("replay").addEventListener("click", async () => {
 });
 $("export").addEventListener("click", () => {
   download(session, look.records, base() + "/events").catch((err) => complain("The session was not exported: " + err.message));
+});
+$("export-page").addEventListener("click", () => {
+  download(session, look.records, base() + "/events", true).catch((err) => complain("The session was not exported: " + err.message));
 });
 const files = opener({
   inputs: [$("file"), $("file-landing")], zone: $("drop"), complain,
@@ -358,6 +371,8 @@ $("other").addEventListener("submit", (e) => {
 addEventListener("hashchange", choose);
 addEventListener("beforeprint", () => tickTimers(true));
 setInterval(tick, TICK);
+for (const id of ["curl", "landing-command"]) $(id).after(copyButton("Copy the command", "Copy the command", () => $(id).textContent) ?? "");
 theme();
 await reader.ready;
+await files.embedded();
 choose();

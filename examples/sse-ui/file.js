@@ -69,6 +69,26 @@ function spaced(events) {
   return events.map(({ deadline: _, ...event }, i) => ({ ...event, timestamp: new Date(start + i * STEP).toISOString() }));
 }
 
+// formatPage returns this page as one file that shows events, given as the text of a file, in
+// an element with the given id. It loads nothing.
+export async function formatPage(events, name, id) {
+  const [html, css, app, later] = await Promise.all(["./", "page.css", "app.js", "later.js"].map(async (file) => {
+    const response = await fetch(file);
+    if (!response.ok) throw new Error(file + ": " + response.status);
+    return response.text();
+  }));
+  const module = "data:" + "text/javascript," + encodeURIComponent(later);
+  const code = app.replaceAll("./later.js", () => module).replaceAll("</script", "<\\/script");
+  const tag = (name, attributes, text) => "<" + name + attributes + ">" + text + "</" + name + ">";
+  const escaped = name.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+  const data = tag("script", ' type="application/json" id="' + id + '" data-name="' + escaped + '"', JSON.stringify(events).replaceAll("<", "\\u003c"));
+  return html.replace(/<meta http-equiv[^>]*>/, () => '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'; script-src \'unsafe-inline\' data:">')
+    .replace(/<link rel="icon"[^>]*>/, "").replace(/<script src="theme.js"><\/script>/, "")
+    .replace(/<link rel="stylesheet"[^>]*>/, () => tag("style", "", css))
+    .replace(/<script type="module"[^>]*><\/script>/, "")
+    .replace("</body>", () => data + tag("script", ' type="module"', code) + "</body>");
+}
+
 // formatEvents returns the text of a file with events. session is the name for
 // messages for the history, which name none.
 export function formatEvents(records, session) {

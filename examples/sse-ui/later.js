@@ -3,7 +3,7 @@
 
 export { send, answerForm } from "./answer.js";
 export { subscribe } from "./eventsource.js";
-export { parseEvents, formatEvents } from "./file.js";
+export { parseEvents, formatEvents, formatPage } from "./file.js";
 export { history } from "./history.js";
 export { rawView } from "./raw.js";
 export { scrubber } from "./scrubber.js";

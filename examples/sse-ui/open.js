@@ -7,6 +7,7 @@ import { el } from "./dom.js";
 // FILE is the fragment of the page's address while a file is shown.
 export const FILE = "#file";
 
+const EMBEDDED = "events"; // id of the events in an exported page
 const KEEP = 10_000; // ms until the address of a saved file is given back
 
 // opener opens the files that are chosen in inputs or dropped on the page. zone
@@ -15,22 +16,29 @@ const KEEP = 10_000; // ms until the address of a saved file is given back
 export function opener({ inputs, zone, complain, onOpen }) {
   const result = { opened: null };
 
-  async function read(file) {
+  async function read({ name, text }) {
     try {
       const { parseEvents } = await import("./later.js");
-      const { events, notes } = parseEvents(await file.text());
-      if (notes.length > 0) complain(file.name + ": " + notes.join(" "));
+      const { events, notes } = parseEvents(await text());
+      if (notes.length > 0) complain(name + ": " + notes.join(" "));
       if (events.length === 0) return;
-      result.opened = { name: file.name, events };
+      result.opened = { name, events };
       onOpen();
     } catch (err) {
-      complain(file.name + " cannot be read: " + err.message);
+      complain(name + " cannot be read: " + err.message);
     }
   }
 
+  // embedded opens the events of a page that was exported with them.
+  result.embedded = async () => {
+    const node = document.getElementById(EMBEDDED);
+    if (node) await read({ name: node.dataset.name, text: async () => JSON.parse(node.textContent) });
+  };
+
   for (const input of inputs) {
     input.addEventListener("change", () => {
-      if (input.files[0]) read(input.files[0]);
+      const [file] = input.files;
+      if (file) read({ name: file.name, text: () => file.text() });
       input.value = "";
     });
   }
@@ -45,18 +53,22 @@ export function opener({ inputs, zone, complain, onOpen }) {
     zone.hidden = true;
     if (!carries(e)) return;
     e.preventDefault();
-    read(e.dataTransfer.files[0]);
+    const [file] = e.dataTransfer.files;
+    if (file) read({ name: file.name, text: () => file.text() });
   });
   return result;
 }
 
-// download saves the events of a replay, or the stored events of the session at url.
-export async function download(session, replay, url) {
-  const { formatEvents } = await import("./later.js");
+// download saves the events of a replay, or the stored events of the session at url, as lines
+// of JSON, or as a page that shows them without a server.
+export async function download(session, replay, url, page = false) {
+  const { formatEvents, formatPage } = await import("./later.js");
   replay ??= await load(url, createReplay());
   const records = Array.from({ length: replay.length }, (_, i) => replay.record(i));
   const name = session || records[0]?.event.session || "session";
-  const address = URL.createObjectURL(new Blob([formatEvents(records, name)], { type: "application/x-ndjson" }));
-  el("a", { href: address, download: name.replace(/[^\p{L}\p{N}._-]+/gu, "-") + ".jsonl" }).click();
+  const events = formatEvents(records, name);
+  const blob = page ? new Blob([await formatPage(events, name, EMBEDDED)], { type: "text/html" }) : new Blob([events], { type: "application/x-ndjson" });
+  const address = URL.createObjectURL(blob);
+  el("a", { href: address, download: name.replace(/[^\p{L}\p{N}._-]+/gu, "-") + (page ? ".html" : ".jsonl") }).click();
   setTimeout(() => URL.revokeObjectURL(address), KEEP);
 }

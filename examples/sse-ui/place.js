@@ -1,12 +1,11 @@
-// The place in the fragment of the page's address: a session, and in it a run or a
-// call. No DOM.
+// The place in the fragment of the page's address: a session, in it a run or a call, the
+// view, what the search shows, and the part of the time axis. No DOM.
 
-const PARTS = ["session", "run", "call"];
+const PARTS = ["session", "run", "call", "view", "find", "status", "tool", "least", "zoom"];
 
-// placeOf returns {session, run, call} of a fragment; a part that is not there
-// is "".
+// placeOf returns the parts of a fragment; one that is not there is "".
 export function placeOf(hash) {
-  const place = { session: "", run: "", call: "" };
+  const place = Object.fromEntries(PARTS.map((name) => [name, ""]));
   for (const pair of hash.replace(/^#/, "").split("&")) {
     const name = pair.slice(0, pair.indexOf("="));
     if (!PARTS.includes(name)) continue;

@@ -12,9 +12,10 @@ const MARKS = 300; // places on the slider that can have a mark
 const MARKED = { tool_call_start: "start", run_started: "run", run_finished: "run" };
 
 // scrubber fills root. onMove(state, ms) receives each position, and onClose() is
-// called when the reader ends the replay. It returns {grow(), close()}: grow is
+// called when the reader ends the replay. With plays it begins to play, otherwise the end is
+// shown. It returns {grow(), close()}: grow is
 // called after events were added to the replay.
-export function scrubber(root, replay, { title, closeText, onMove, onClose }) {
+export function scrubber(root, replay, { title, closeText, plays = false, onMove, onClose }) {
   const player = createPlayer(replay, { onMove: moved, gap: GAP });
   const symbol = icon("play"), playText = el("span", { class: "sr" }, "Play");
   const play = el("button", { type: "button", class: "sc-play", onclick: toggle }, symbol, playText);
@@ -101,7 +102,8 @@ export function scrubber(root, replay, { title, closeText, onMove, onClose }) {
   }
 
   grow();
-  player.seek(replay.end);
+  if (plays) player.play(speed); // from the start
+  else player.seek(replay.end);
   play.focus({ preventScroll: true });
   return {
     grow, toggle,

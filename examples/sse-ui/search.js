@@ -6,7 +6,8 @@ import { plural } from "./words.js";
 
 const SETTLED = 300; // ms without another key until the number of calls is announced
 
-// searchBar returns {node, active(), draw(state, list, now), focus(), clear()}. changed()
+// searchBar returns {active(), parts(), set(parts), draw(state, list, now), focus(), clear()};
+// parts are those of a place. changed(byReader)
 // is called when the search has changed. draw hides the calls in list that the search
 // leaves out, and the items without others.
 export function searchBar(root, { changed }) {
@@ -19,20 +20,24 @@ export function searchBar(root, { changed }) {
   const found = el("p", { class: "found", hidden: true });
   const spoken = el("p", { class: "sr", role: "status", id: "found" });
   root.prepend(text, status, tool, least, reset, found, spoken);
-  let search = NONE, shows = matcher(NONE), timer = 0, tools = "", hidden = false;
+  let search = NONE, shows = matcher(NONE), timer = 0, tools = "", hidden = false, wanted = ""; // wanted: a tool without a call yet
 
-  function update() {
+  function update(byReader) {
     search = { text: text.value, status: status.value, tool: tool.value, least: Number(least.value) * 1_000 || 0 };
     shows = matcher(search);
     reset.hidden = isNone(search);
     clearTimeout(timer);
     timer = setTimeout(() => say(spoken, isNone(search) ? "" : found.textContent), SETTLED);
-    changed();
+    changed(!!byReader);
+  }
+
+  function set(parts, byReader = false) {
+    text.value = parts.find, status.value = parts.status, least.value = parts.least, tool.value = wanted = parts.tool;
+    update(byReader);
   }
 
   function clear() {
-    text.value = status.value = tool.value = least.value = "";
-    update();
+    set({ find: "", status: "", least: "", tool: "" }, true);
     text.focus();
   }
 
@@ -41,14 +46,16 @@ export function searchBar(root, { changed }) {
     const key = JSON.stringify(names);
     if (key === tools) return;
     tools = key;
-    const chosen = tool.value;
+    const chosen = tool.value || wanted;
     tool.replaceChildren(el("option", { value: "" }, "Any tool"), ...names.map((name) => el("option", { value: name }, name)));
     tool.value = names.includes(chosen) ? chosen : "";
-    if (tool.value !== chosen) update();
+    if (tool.value !== search.tool) update();
   }
 
   return {
     active: () => !isNone(search),
+    parts: () => ({ find: text.value, status: status.value, tool: tool.value || wanted, least: least.value }),
+    set,
     shows: (call, now) => shows(call, now),
     draw(state, list, now) {
       drawTools(state);
@@ -62,7 +69,7 @@ export function searchBar(root, { changed }) {
       // Without a call that is shown, an item would only be an empty frame.
       for (const item of list.children) item.hidden = hidden && !item.querySelector(".card:not([hidden])");
       for (const call of state.calls.values()) if (shows(call, now)) n++;
-      say(found, hidden ? n + " of " + plural(state.tally.calls, "call") : "");
+      say(found, !hidden ? "" : n > 0 ? n + " of " + plural(state.tally.calls, "call") : "No call " + (text.value ? "with “" + text.value + "” " : "") + "is shown by this search");
     },
     focus() { text.focus(), text.select(); },
     clear,

@@ -19,7 +19,7 @@ export function stage(bar, { changed, left }) {
 
   async function show(name, replay, text) {
     const { scrubber } = await import("./later.js");
-    const mine = { name, replay, state: replay.at(replay.length), ms: replay.end, bar: null };
+    const mine = { name, replay, state: replay.at(text.plays ? 0 : replay.length), ms: text.plays ? replay.start : replay.end, bar: null };
     end(false);
     shown = mine;
     mine.bar = scrubber(bar, replay, {
@@ -59,7 +59,7 @@ export function stage(bar, { changed, left }) {
     async replay(url) {
       const replay = createReplay();
       await load(url, replay, (s) => (loading = s));
-      if (replay.length > 0) await show("replay", replay, { title: "Replay", closeText: "Back to live" });
+      if (replay.length > 0) await show("replay", replay, { title: "Replay", closeText: "Back to live", plays: true });
     },
     async file(name, events) {
       const replay = createReplay();

@@ -10,12 +10,12 @@ import { linkTo } from "./place.js";
 
 // tools returns the methods that the page calls. page has the elements timeline, bar
 // and raw, and state(), session(), now(), redraw(), stopCall(call), latest(),
-// nextView(), replay(), theme(), note(text) and link(seq, what).
+// changed(), nextView(), replay(), theme(), note(text) and link(seq, what).
 export function tools(page) {
   const { timeline, raw } = page;
   const frames = recorder();
   let version = 0; // of the search
-  const search = searchBar(page.bar, { changed: () => (version++, page.redraw()) });
+  const search = searchBar(page.bar, { changed: (byReader) => (version++, byReader && page.changed(), page.redraw()) });
   const roving = rover(timeline);
   let view = null; // of the frames, once it is loaded
 
@@ -98,6 +98,7 @@ export function tools(page) {
     reveal, result, address, frames: showFrames, help: keys.open,
     args: (call) => (call.argsRef ? read(page.link(call.argsRef.seq, "args")) : Promise.resolve(call.args.text)),
     version: () => version,
+    search,
     // found returns the calls that the search shows.
     found: (calls, now) => (search.active() ? calls.filter((call) => search.shows(call, now)) : calls),
     receive: (frame) => frames.add(frame, Date.now()),

@@ -13,9 +13,10 @@ const VIEWS = ["cards", "waterfall", "both"];
 // main.dataset.view is the chosen view, which is remembered; body.dataset.beside tells
 // the style sheet that the waterfall is beside the cards. Where only the
 // waterfall is shown, the card of the chosen call is in inspector. changed() is
-// called when the view was changed, and pick(key) when a call was chosen.
-export function views({ main, chooser, root, pick, inspector, actions, choose, changed }) {
-  const flow = waterfall(root, { choose: chosen });
+// called when the view was changed, pick(key) when a call was chosen, and moved()
+// when the reader chose a view or a part of the time axis.
+export function views({ main, chooser, root, pick, inspector, actions, choose, changed, moved }) {
+  const flow = waterfall(root, { choose: chosen, zoomed: moved });
   let last = null, now = 0, card = null, chosenKey = "";
 
   // hide hides the waterfall of an empty session, or if it is not chosen.
@@ -69,17 +70,21 @@ export function views({ main, chooser, root, pick, inspector, actions, choose, c
   chooser.addEventListener("change", (e) => {
     set(e.target.value);
     store("view", e.target.value);
+    moved();
   });
   queueMicrotask(() => set(stored("view", matchMedia(WIDE).matches ? "both" : "cards"))); // after the caller has the returned object
 
   return {
     show, set,
     get name() { return main.dataset.view; },
+    get zoom() { return flow.zoom; },
+    zoomTo: flow.zoomTo,
     get chosen() { return chosenKey; },
     next() {
       const view = VIEWS[(VIEWS.indexOf(main.dataset.view) + 1) % VIEWS.length];
       set(view);
       store("view", view);
+      moved();
     },
     tick(at) {
       now = at;

@@ -22,14 +22,15 @@ const PAN = 0.2; // part of the shown range that a step moves
 const RUN_WORDS = { completed: "completed", error: "failed", cancelled: "cancelled", interrupted: "paused", "": "open" };
 
 // waterfall draws into root. choose(key, byKeyboard) is called with the key of a
-// call that the reader opens. It returns:
+// call that the reader opens, zoomed() after another part of the axis is shown. It returns:
 //
 //   show(calls, runs)   draws the calls and the runs of a session, in their order
 //   tick(now)           sets the time; open bars end there
 //   select(key)         shows the row of a call
 //   selectRun(id)       shows a run
+//   zoom, zoomTo(text)  the shown part of the axis as "from-to" in ms, "" for all of it
 //   clear()             forgets the session
-export function waterfall(root, { choose }) {
+export function waterfall(root, { choose, zoomed }) {
   const view = range();
   const strip = overview(view, changed);
   const parts = build(root, strip.node, handlers());
@@ -37,6 +38,7 @@ export function waterfall(root, { choose }) {
   const collapsed = new Set(), pool = new Map();
   let calls = [], runs = [], held = null; // held: {calls, runs, now} while paused
   let now = 0, run = "", critical = true, selected = "", serial = 0, frame = 0, later = 0, arranged = { at: 0, took: 0 };
+  let wantedZoom = null; // the part of the axis to show, in ms from its origin
   let scope = [], list = [], path = new Set(), origin = 0, rowHeight = 32, width = 800;
   let top = 0, height = 480; // of the visible part of the list; reading them from the page takes long
 
@@ -86,6 +88,11 @@ export function waterfall(root, { choose }) {
     const span = rows.bounds(scope, end);
     origin = span.from;
     view.grow(span, scope.some(isOpen) ? AHEAD : undefined);
+    if (wantedZoom && scope.length > 0) {
+      view.set(origin + wantedZoom[0], origin + wantedZoom[1]);
+      wantedZoom = null;
+      drawPause();
+    }
     path = critical ? rows.criticalPath(roots, end) : new Set();
     grid.setAttribute("aria-rowcount", String(list.length + 1));
     canvas.style.height = list.length * rowHeight + "px";
@@ -123,6 +130,7 @@ export function waterfall(root, { choose }) {
     drawPause();
     draw();
     strip.place();
+    zoomed();
   }
 
   function draw() {
@@ -360,6 +368,16 @@ export function waterfall(root, { choose }) {
 
   return {
     show, tick, select,
+    get zoom() {
+      const { from, to } = view.now();
+      return view.zoomed ? Math.round(from - origin) + "-" + Math.round(to - origin) : "";
+    },
+    zoomTo(text) {
+      const parts = /^(-?\d+)-(\d+)$/.exec(text);
+      if (!parts) return;
+      wantedZoom = [Number(parts[1]), Number(parts[2])];
+      soon();
+    },
     selectRun(id) {
       run = parts.runs.value = id;
       view.fit();

@@ -131,6 +131,9 @@ func pageWeight(t *testing.T, web context.Context, s *server.Server) {
 	front.CloseClientConnections() // the stream
 }
 
+// targets are the options of axe-core with the rule that a target has 24 px, too.
+const targets = `{resultTypes: ["violations"], rules: {"target-size": {enabled: true}}}`
+
 // pageNodes: 300 calls that have ended take few elements, and the one that is chosen shows all
 // of it.
 func pageNodes(t *testing.T, web context.Context, home string) {
@@ -159,6 +162,18 @@ func pageNodes(t *testing.T, web context.Context, home string) {
 	p.wait("its args", `document.activeElement.matches('.card[data-chosen="true"]') && document.activeElement.textContent.includes('"limit"')`)
 	p.wait("its row", `document.querySelector('.wf-row[aria-selected="true"]')?.dataset.key === document.activeElement.dataset.call`)
 	p.screenshot("nodes-chosen")
+	p.loadAxe()
+	p.axe("300 calls", targets)
+	p.do("phone", chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
+	for _, view := range []string{"cards", "waterfall", "both"} {
+		p.do(view, chromedp.Click(chromedp.CSS(`#views input[value="`+view+`"]`)))
+		p.screenshot("phone-" + view)
+		p.axe("300 calls on a phone, "+view, targets)
+	}
+	p.do("frames", chromedp.Click(chromedp.CSS("#raw-open")))
+	p.wait("the frames", shown("#raw table"))
+	p.axe("frames on a phone", targets)
+	p.screenshot("phone-frames")
 }
 
 // countedListener adds the bytes that are written to its connections to sent.

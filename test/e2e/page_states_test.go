@@ -120,7 +120,7 @@ func pageRulesIn(t *testing.T, web context.Context, home, theme string) {
 	eval[bool](p, `document.querySelectorAll("details").forEach((d) => (d.open = true)), true`)
 	p.press("f")
 	p.wait("the frames", shown("#raw table"))
-	options := `{resultTypes: ["violations"]}`
+	options := targets
 	if theme == "dark" {
 		options = `{runOnly: ["color-contrast"]}`
 	}

@@ -39,6 +39,8 @@ func TestPage(t *testing.T) {
 		{"new attempt", pageAttempt},
 		{"keyboard", pageKeyboard},
 		{"search", pageSearch},
+		{"address", pageAddress},
+		{"export", pageExport},
 		{"frames", pageFrames},
 		{"copies", pageCopies},
 		{"hostile", pageHostile},

@@ -85,7 +85,7 @@ func pageReplay(t *testing.T, web context.Context, home string) {
 		live = append(live, eval[string](p, drawn))
 	}
 	p.do("replay", chromedp.Click(chromedp.CSS("#replay")))
-	p.wait("the slider", shown("#scrubber input[type=range]"))
+	p.wait("a replay that plays from the start", shown("#scrubber input[type=range]")+` && document.querySelector(".sc-play").textContent === "Pause"`)
 	eval[bool](p, `(document.querySelector("#scrubber input[type=range]").focus(), true)`)
 	p.press("Home")
 	p.wait("the beginning", `document.querySelector("#scrubber input[type=range]").value === "0"`)
@@ -185,7 +185,7 @@ func pageFile(t *testing.T, web context.Context, home string) {
 // pageTimeRules: axe-core finds no fault in the waterfall, the replay and the history.
 func pageTimeRules(t *testing.T, web context.Context, home string) {
 	for _, theme := range []string{"light", "dark"} {
-		options := `{resultTypes: ["violations"]}`
+		options := targets
 		if theme == "dark" {
 			options = `{runOnly: ["color-contrast"]}`
 		}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,6 +30,60 @@ func pageSearch(t *testing.T, web context.Context, home string) {
 	p.wait("the call with this status", visible+` === "slow_query"`)
 	p.do("clear", chromedp.Click(chromedp.CSS(".search button.quiet")))
 	p.wait("all calls", `[...document.querySelectorAll(".card")].every((c) => c.checkVisibility())`)
+}
+
+// pageAddress: the view, the search, the part of the time axis and the chosen call are in the
+// address, and another page that opens it shows the same.
+func pageAddress(t *testing.T, web context.Context, home string) {
+	p := openTab(t, web, "light")
+	p.open(home, "address")
+	p.everyState()
+	p.card("slow_query", "timeout", "")
+	p.do("the waterfall alone", chromedp.Click(chromedp.CSS(`#views input[value="waterfall"]`)))
+	eval[bool](p, `((s) => { s.value = "find"; s.dispatchEvent(new Event("input")); return true; })(document.querySelector("#find"))`)
+	p.wait("the row alone", `document.querySelectorAll(".wf-row").length === 1`)
+	p.do("a row", chromedp.Click(chromedp.CSS(`.wf-row .wf-name`)))
+	p.press("+", "+")
+	p.wait("a zoomed axis", `document.querySelector(".wf-overview").dataset.zoomed === "true"`)
+	const shows = `[location.hash, document.querySelector("#main").dataset.view, document.querySelector("#find").value, document.querySelectorAll(".wf-row").length,
+		document.querySelector('.wf-row[aria-selected="true"]')?.textContent.includes("find_file"), document.querySelector(".wf-overview").dataset.zoomed].join(" ")`
+	want := eval[string](p, shows)
+	address := eval[string](p, "location.href")
+	eval[bool](p, `(localStorage.removeItem("view"), true)`)
+	q := openTab(t, web, "light")
+	q.do("open the address", chromedp.Navigate(address))
+	q.wait("the same: "+want, shows+" === "+quotedJSON(want))
+	if !strings.Contains(want, "true") || !strings.Contains(want, "zoom=") || !strings.Contains(want, "call=") {
+		t.Errorf("the page shows %q, want a call and a zoomed axis in the address", want)
+	}
+	eval[bool](q, `((s) => { s.value = "nowhere"; s.dispatchEvent(new Event("input")); return true; })(document.querySelector("#find"))`)
+	q.wait("the query without a call", `document.querySelector(".found").textContent.includes("“nowhere”")`)
+	q.do("clear", chromedp.Click(chromedp.CSS(".search button.quiet")))
+	q.wait("all calls", `document.querySelectorAll(".wf-row").length === 8`)
+	q.quiet()
+}
+
+// pageExport: the page that is exported shows the session without a server.
+func pageExport(t *testing.T, web context.Context, home string) {
+	p := openTab(t, web, "light")
+	p.open(home, "exported")
+	p.everyState()
+	p.card("slow_query", "timeout", "")
+	html := eval[string](p, `new Promise((done) => {
+		URL.createObjectURL = (blob) => (blob.text().then(done), "#");
+		document.querySelector("#export-page").click();
+	})`)
+	file := filepath.Join(t.TempDir(), "session.html")
+	if err := os.WriteFile(file, []byte(html), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	q := openTab(t, web, "light")
+	q.do("open the file", chromedp.Navigate("file://"+file))
+	q.card("find_file", "completed", "the answer of find_file")
+	q.card("slow_query", "timeout", "")
+	q.wait("no connection", `document.querySelector("#pill").textContent.includes("From a file")`)
+	q.screenshot("exported")
+	q.quiet()
 }
 
 // pageFrames: the frames are those of the log, each leads to its card and back, and

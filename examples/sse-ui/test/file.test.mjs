@@ -49,9 +49,10 @@ test("events without times get some, and no deadlines", () => {
 });
 
 test("places in addresses", () => {
-  const place = { session: "a b/ä&c=d", run: "17.0", call: "18.0" };
+  const none = { session: "", run: "", call: "", view: "", find: "", status: "", tool: "", least: "", zoom: "" };
+  const place = { ...none, session: "a b/ä&c=d", run: "17.0", call: "18.0", find: "x & y", zoom: "5-70" };
   assert.deepEqual(placeOf(linkTo(place)), place);
   assert.equal(linkTo({ session: "demo", run: "", call: "" }), "#session=demo");
-  assert.deepEqual(placeOf("#session=%zz&call=1&other=2&run"), { session: "", run: "", call: "1" });
-  assert.deepEqual(placeOf(""), { session: "", run: "", call: "" });
+  assert.deepEqual(placeOf("#session=%zz&call=1&other=2&run"), { ...none, call: "1" });
+  assert.deepEqual(placeOf(""), none);
 });
