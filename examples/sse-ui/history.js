@@ -1,5 +1,5 @@
-// The history: the sessions with their runs, how these ended and how long they
-// took, and a search in the calls of all of them.
+// The history: the sessions with their first message, calls, tokens and runs, how these ended
+// and how long they took, and a search in the calls of all of them, with numbers per tool.
 
 import { el, icon, say } from "./dom.js";
 import { scan, searchSessions } from "./scan.js";
@@ -12,6 +12,8 @@ import { ago, duration, plural, state, time } from "./words.js";
 const READ = 100; // maximum number of sessions whose runs are read
 const LISTED = 1_000; // maximum number of sessions that the server lists
 const MAX_HITS = 200;
+const READS = "run_started,run_finished,human_message,tool_call_start,message_finished";
+const TITLE = 120; // characters
 const RUNS = { completed: ["Completed", "check"], error: ["Failed", "cross"], cancelled: ["Cancelled", "stop"], interrupted: ["Paused", "hand"], "": ["Open", "run"] };
 
 // history fills root. It returns {show(sessions)}, which draws the list of the
@@ -28,7 +30,9 @@ export function history(root) {
   const hits = el("ol", { class: "hi-hits", hidden: true });
   const list = el("ul", { class: "hi-list" });
   root.replaceChildren(form, found, halt, hits, list);
-  const runs = new Map(); // session → {last, runs: Map(id → run)}
+  const tools = el("div", { class: "hi-tools", hidden: true });
+  root.insertBefore(tools, list);
+  const known = new Map(); // session → {last, title, calls, tokens, runs: Map(id → run)}
   let sessions = [], reading = null, searching = null; // searching: {close, report(over)} of the search under way
 
   // ---- the list
@@ -47,7 +51,7 @@ export function history(root) {
   let drawn = "";
   function draw() {
     const text = field.value.trim().toLowerCase();
-    const rows = sessions.filter((s) => s.session.toLowerCase().includes(text)).map((s) => ({ ...s, when: ago(Date.now() - Date.parse(s.last)), runs: [...(runs.get(s.session)?.runs.values() ?? [])] }));
+    const rows = sessions.filter((s) => (s.session + " " + (known.get(s.session)?.title ?? "")).toLowerCase().includes(text)).map((s) => ({ ...s, when: ago(Date.now() - Date.parse(s.last)), ...known.get(s.session), last: s.last, runs: [...(known.get(s.session)?.runs.values() ?? [])] }));
     const key = JSON.stringify(rows);
     if (key === drawn) return;
     drawn = key;
@@ -55,14 +59,15 @@ export function history(root) {
     list.replaceChildren(...rows.map((row) => rowOf(row, open.has(row.session))));
   }
 
-  function rowOf({ session, when, open, runs: all }, expanded) {
+  function rowOf({ session, when, open, title, calls, tokens, runs: all }, expanded) {
     const last = all.at(-1);
     const [word, symbol] = RUNS[open > 0 ? "" : last?.status ?? ""] ?? RUNS.completed;
-    const known = last || open > 0;
+    const seen = last || open > 0;
+    const about = [title ? session : "", calls ? plural(calls, "call") : "", tokens ? tokens.toLocaleString("en") + " tokens" : ""].filter(Boolean).join(" · ");
     const link = el("a", { href: linkTo({ session }), "data-status": open > 0 ? "open" : last?.status || (last ? "open" : "") },
-      icon(known ? symbol : "info"), el("span", { class: "name" }, session),
+      icon(seen ? symbol : "info"), el("span", { class: "hi-title" }, el("span", { class: "name" }, title || session), about ? el("small", {}, about) : null),
       open > 0 ? el("span", { class: "chip" }, open + " open") : null,
-      el("span", { class: "hi-outcome" }, known ? word : "", last?.endedAt ? " · " + duration(last.endedAt - last.startedAt) : ""),
+      el("span", { class: "hi-outcome" }, seen ? word : "", last?.endedAt ? " · " + duration(last.endedAt - last.startedAt) : ""),
       el("span", { class: "when" }, when));
     if (all.length < 2) return el("li", {}, link);
     return el("li", {}, link, el("details", { open: expanded, "data-session": session }, el("summary", {}, plural(all.length, "run")),
@@ -78,19 +83,27 @@ export function history(root) {
   // readRuns reads the runs of the sessions that have new events.
   function readRuns() {
     if (reading) return;
-    const changed = sessions.filter((s) => runs.get(s.session)?.last !== s.last).slice(0, READ);
+    const changed = sessions.filter((s) => known.get(s.session)?.last !== s.last).slice(0, READ);
     if (changed.length === 0) return;
-    const fresh = new Map(changed.map((s) => [s.session, { last: s.last, runs: new Map() }]));
+    const fresh = new Map(changed.map((s) => [s.session, { last: s.last, title: "", calls: 0, tokens: 0, runs: new Map() }]));
     const end = () => {
       reading = null;
-      for (const [session, entry] of fresh) runs.set(session, entry);
+      for (const [session, entry] of fresh) known.set(session, entry);
       draw();
     };
-    reading = scan(changed.map((s) => s.session), "run_started,run_finished", (e) => addRun(fresh.get(e.session)?.runs, e), end);
+    reading = scan(changed.map((s) => s.session), READS, (e) => add(fresh.get(e.session), e), end);
+  }
+
+  function add(entry, e) {
+    if (!entry) return;
+    const u = e.usage ?? {};
+    if (e.type === "human_message") entry.title ||= (e.content ?? "").trim().replace(/\s+/g, " ").slice(0, TITLE);
+    else if (e.type === "tool_call_start") entry.calls++;
+    else if (e.type === "message_finished") entry.tokens += (u.input_tokens ?? u.prompt_tokens ?? 0) + (u.output_tokens ?? u.completion_tokens ?? 0);
+    else addRun(entry.runs, e);
   }
 
   function addRun(known, e) {
-    if (!known) return;
     const at = Date.parse(e.timestamp) || 0, id = e.run ?? "";
     if (e.type === "run_started") known.set(id, { id, startedAt: at, endedAt: 0, status: "" });
     else known.set(id, { startedAt: at, ...known.get(id), id, endedAt: at, status: e.status ?? "completed" });
@@ -103,6 +116,7 @@ export function history(root) {
     say(found, "");
     hits.hidden = true;
     hits.replaceChildren();
+    tools.hidden = true;
   }
 
   // end ends the search under way. With report, what it found is described.
@@ -147,7 +161,8 @@ export function history(root) {
 
   function showHits(calls, search) {
     hits.replaceChildren(...calls.slice(0, MAX_HITS).map((call) => hitOf(call, search.text)));
-    hits.hidden = calls.length === 0;
+    hits.hidden = tools.hidden = calls.length === 0;
+    tools.replaceChildren(toolTable(calls));
   }
 
   function hitOf(call, text) {
@@ -166,4 +181,19 @@ export function history(root) {
   }
 
   return { show };
+}
+
+// toolTable returns the table of the tools of calls: their number, the median and the 95th
+// percentile of their duration, and how many failed and were cancelled.
+function toolTable(calls) {
+  const byTool = Map.groupBy(calls, (call) => call.tool || "unknown");
+  const rows = [...byTool].sort((a, b) => b[1].length - a[1].length).map(([tool, list]) => {
+    const took = list.map((c) => c.durationMs).filter((ms) => ms !== undefined).sort((a, b) => a - b);
+    const at = (part) => (took.length > 0 ? duration(took[Math.min(took.length - 1, Math.ceil(part * took.length) - 1)]) : "–");
+    const count = (...states) => list.filter((c) => states.includes(c.status)).length;
+    return [tool, list.length, at(0.5), at(0.95), count("error", "timeout"), count("cancelled")];
+  });
+  return el("table", {}, el("caption", { class: "sr" }, "Calls found, by tool"),
+    el("thead", {}, el("tr", {}, ...["Tool", "Calls", "Median", "95 %", "Failed", "Cancelled"].map((text) => el("th", { scope: "col" }, text)))),
+    el("tbody", {}, ...rows.map(([tool, ...cells]) => el("tr", {}, el("th", { scope: "row" }, el("code", {}, tool)), ...cells.map((c) => el("td", {}, String(c)))))));
 }

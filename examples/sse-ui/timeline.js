@@ -6,6 +6,7 @@ import { createCard, where, agentOf } from "./card.js";
 import { agentKey } from "./rows.js";
 import { create, terminal } from "./reduce.js";
 import { changes } from "./table.js";
+import { isMarkdown, markdown } from "./markdown.js";
 import { duration, time, plural, tally } from "./words.js";
 
 const ROLES = { assistant: "Assistant", ai: "Assistant", "": "Assistant", human: "You", user: "You", system: "System", tool: "Tool" };
@@ -265,13 +266,17 @@ function callsView(cardOf) {
 function textView({ kind }) {
   const text = document.createTextNode("");
   const thought = kind === "reasoning";
-  const p = el("p", { class: "text" }, text);
+  const p = el("div", { class: "text" }, text);
   const title = el("summary");
   const node = thought ? el("details", { class: "reasoning" }, title, p) : p;
+  let marked = ""; // the text that is shown as Markdown
   return {
     node,
     update(block) {
       // Text only grows, except when an earlier state is shown.
+      const shown = block.done && isMarkdown(block.text) ? block.text : "";
+      if (shown !== marked) p.replaceChildren(...(shown ? markdown(shown) : [text]));
+      marked = shown;
       if (block.text.length > text.length) text.appendData(block.text.slice(text.length));
       else if (block.text.length < text.length) text.data = block.text;
       node.classList.toggle("live", !block.done);

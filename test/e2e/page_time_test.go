@@ -144,6 +144,7 @@ func pageHistory(t *testing.T, web context.Context, home string) {
 	p.wait("a failed session", row("history-2")+`.includes("Failed · ")`)
 	eval[bool](p, `((f) => { f.querySelector("[type=search]").value = "NO SEATS"; f.requestSubmit(); return true; })(document.querySelector(".hi-form"))`)
 	p.wait("the call", `document.querySelectorAll(".hi-hits a").length === 1`)
+	p.wait("the numbers of the tool", `/^book_flight1[\d.]+ m?s[\d.]+ m?s10$/.test(document.querySelector(".hi-tools tbody tr")?.textContent)`)
 	p.do("visit", chromedp.Click(chromedp.CSS(".hi-hits a")))
 	p.wait("the call's card", `document.activeElement.matches('.card[data-tool="book_flight"][data-state="error"]')`)
 	p.wait("its row", `document.querySelector(".wf-row")?.ariaSelected === "true"`)
