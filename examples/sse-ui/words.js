@@ -36,10 +36,10 @@ export function state(call) {
 }
 
 const TOLD = new WeakMap(); // call → what telling returns, once its args are complete
-const LONG = 60, FIRST = 2_000; // characters of a text, and of the args that are searched
+const LONG = 60, SHORT = 200, FIRST = 2_000; // characters that are shown, of a short text, and of the args that are searched
 
 // telling returns the text that tells a call from others of its tool: the first short text in
-// its args, or else the beginning of the first text. Of an address it is the host.
+// its args, or else the first text, and of an address the host.
 export function telling(call) {
   if (TOLD.has(call)) return TOLD.get(call);
   const texts = [];
@@ -50,7 +50,8 @@ export function telling(call) {
       // Not JSON.
     }
   }
-  const text = texts.find((t) => t !== "" && t.length <= LONG) ?? (texts[0] ? texts[0].slice(0, LONG - 1) + "…" : "");
+  const all = texts.find((t) => t !== "" && t.length <= SHORT) ?? texts[0] ?? "";
+  const text = all.length > LONG ? all.slice(0, LONG - 1) + "…" : all;
   if (call.argsDone) TOLD.set(call, text);
   return text;
 }
