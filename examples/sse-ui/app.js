@@ -353,10 +353,16 @@ function latest() {
   follow.toEnd();
 }
 
-$("timeline").addEventListener("focusin", ({ target }) => {
+// A press moves the focus before its click, which a card that grows would miss.
+let pressed = false;
+$("timeline").addEventListener("pointerdown", () => (pressed = true));
+addEventListener("pointerup", () => setTimeout(() => (pressed = false)));
+$("timeline").addEventListener("focusin", ({ target }) => pressed || chooseCard(target));
+$("timeline").addEventListener("click", ({ target }) => chooseCard(target), true); // before that of a button
+function chooseCard(target) {
   const key = target.closest(".card")?.dataset.call;
   if (key && key !== flow.chosen) remark(key), flow.select(key);
-});
+}
 $("theme").addEventListener("click", nextTheme);
 $("keys-open").addEventListener("click", () => kit.help());
 $("raw-open").addEventListener("click", () => kit.frames());
