@@ -110,7 +110,13 @@ func status(std stdio, name string, err error) int {
 		return exitUsage
 	}
 	fmt.Fprintf(std.err, "%s: %s\n", name, paint.Text(cli.Red, err.Error()))
-	if errors.Is(err, fs.ErrNotExist) {
+	return statusOf(err)
+}
+
+// statusOf returns the exit status of an error.
+func statusOf(err error) int {
+	_, isUsage := errors.AsType[*cli.UsageError](err)
+	if isUsage || errors.Is(err, fs.ErrNotExist) {
 		return exitUsage
 	}
 	return exitFailed

@@ -24,6 +24,16 @@ Each flag can also be set by a variable (STREAMER_HTTP_LISTEN for --http-listen)
 }
 
 func (c *serveCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
+	err := c.serve(ctx, std, i)
+	if err == nil || c.LogFormat != "json" {
+		return err
+	}
+	log, _ := server.Logger(std.err, c.LogLevel, c.LogFormat)
+	log.Error().Err(err).Msg("streamer serve ended")
+	return exit(statusOf(err))
+}
+
+func (c *serveCommand) serve(ctx context.Context, std stdio, i *cli.Invocation) error {
 	s, err := openServer(ctx, std, &c.Flags, i)
 	if err != nil {
 		return err
@@ -35,7 +45,7 @@ func (c *serveCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) er
 	wg.Go(func() {
 		select {
 		case <-s.Opened():
-			s.WriteAddresses(std.out)
+			s.WriteAddresses(std.out, c.LogFormat)
 		case <-ctx.Done():
 		}
 	})
