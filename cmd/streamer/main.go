@@ -109,14 +109,10 @@ func status(std stdio, name string, err error) int {
 		fmt.Fprintf(std.err, "%s: %s\n%s\n", name, paint.Text(cli.Red, wrong.Text), wrong.Usage())
 		return exitUsage
 	}
-	fmt.Fprintf(std.err, "%s: %s\n", name, paint.Text(cli.Red, err.Error()))
-	return statusOf(err)
-}
-
-// statusOf returns the exit status of an error.
-func statusOf(err error) int {
-	_, isUsage := errors.AsType[*cli.UsageError](err)
-	if isUsage || errors.Is(err, fs.ErrNotExist) {
+	if _, logged := errors.AsType[server.Logged](err); !logged {
+		fmt.Fprintf(std.err, "%s: %s\n", name, paint.Text(cli.Red, err.Error()))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		return exitUsage
 	}
 	return exitFailed

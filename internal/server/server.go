@@ -283,8 +283,23 @@ func (s *Server) Page() string {
 	return scheme + s.listener.Addr().String() + "/"
 }
 
-// WriteAddresses writes where the server can be reached, in a format of Logger.
-func (s *Server) WriteAddresses(w io.Writer, format string) {
+// Serve runs the server and, when it is open, writes its addresses in a format of Logger.
+func (s *Server) Serve(ctx context.Context, w io.Writer, format string) error {
+	ctx, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer func() { stop(); wg.Wait() }()
+	wg.Go(func() {
+		select {
+		case <-s.Opened():
+			s.writeAddresses(w, format)
+		case <-ctx.Done():
+		}
+	})
+	return s.Run(ctx)
+}
+
+// writeAddresses writes where the server can be reached, in a format of Logger.
+func (s *Server) writeAddresses(w io.Writer, format string) {
 	data := ""
 	if s.Embedded() {
 		data = s.config.Broker.DataDir
