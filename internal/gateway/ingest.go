@@ -14,6 +14,7 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/gateway/respond"
 	"streamer/internal/inputs"
+	"streamer/internal/jsonscan"
 )
 
 const maxHeaderValue = 512 // maximum length of a forwarded header
@@ -69,16 +70,41 @@ func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestio
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
-	seq, err := g.store.Publish(ctx, in.token, in.kind, in.msgID, in.header, body)
-	if err != nil {
+	a := stored{Session: in.session, Incomplete: in.kind == inputs.Delta && endsWithin(body)}
+	if in.kind == inputs.Interrupt {
+		first, err := g.store.FirstEvent(ctx, in.token)
+		a.Accepted, a.Unknown = true, err == nil && first.Seq == 0
+	}
+	if a.Seq, err = g.store.Publish(ctx, in.token, in.kind, in.msgID, in.header, body); err != nil {
 		return g.publishError(w, in.session, in.kind, err)
 	}
-	respond.JSON(w, http.StatusAccepted, struct {
-		Session  string `json:"session"`
-		Seq      uint64 `json:"seq"`
-		Accepted bool   `json:"accepted,omitempty"`
-	}{in.session, seq, in.kind == inputs.Interrupt})
+	respond.JSON(w, http.StatusAccepted, a)
 	return nil
+}
+
+// stored is the answer to a body that is one input.
+type stored struct {
+	Session    string `json:"session"`
+	Seq        uint64 `json:"seq"`
+	Accepted   bool   `json:"accepted,omitempty"`
+	Unknown    bool   `json:"unknown_session,omitempty"` // an interrupt of a session without events
+	Incomplete bool   `json:"incomplete,omitempty"`      // deltas that end within a JSON value
+}
+
+// endsWithin reports whether deltas that begin as JSON end within a value. The rest may
+// be in the next body.
+func endsWithin(body []byte) bool {
+	for rest := string(body); ; {
+		var s jsonscan.Scanner
+		status := s.Write(rest)
+		if first := s.First(); first != '{' && first != '[' {
+			return false
+		}
+		if s.DoneAt() < 0 {
+			return status == jsonscan.More
+		}
+		rest = rest[s.DoneAt():]
+	}
 }
 
 func (g *Gateway) publishError(w http.ResponseWriter, session string, kind inputs.Kind, err error) error {
