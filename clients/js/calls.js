@@ -9,7 +9,7 @@ export const RELEASE = "suspended, to be run again";
 const KEPT = 4 << 10; // characters of a result; a longer one is read again if it is needed
 
 const TYPES = [
-  "tool_call_start", "tool_call_args_complete", "tool_call_progress", "tool_call_answered", "tool_call_result", "unmatched", "run_finished",
+  "tool_call_start", "tool_call_args_complete", "tool_call_progress", "tool_call_answered", "tool_call_result", "tool_call_late_result", "unmatched", "run_finished",
 ];
 
 /** Calls has a record of each call, in which the first claim and the only result count. */
@@ -22,6 +22,8 @@ export class Calls {
   #failure; // why it is not read any more
   /** The newest end of a run that was cancelled. */
   stop;
+  /** The newest input of which an event is known. */
+  input = 0;
   #waiting = new Set();
 
   /** @param {import("./session.js").Session} session */
@@ -101,7 +103,7 @@ export class Calls {
   }
 
   #take(event) {
-    const input = inputOf(event);
+    const input = (this.input = inputOf(event));
     const record = event.call && this.get(event.call);
     switch (event.type) {
       case "tool_call_start":

@@ -9,6 +9,7 @@ import { Cancelled, StreamerError, Suspended, ToolFailed } from "./errors.js";
 import { nonce, orAborted, pause } from "./http.js";
 
 const PROGRESS = 5_000; // ms for the repetition of a progress, because a tool may wait for it
+const PASS = 2_000; // ms to wait for the event of a stopped tool; a result that is known has none
 
 /**
  * Executes a call, or waits for its result if another process does.
@@ -194,8 +195,13 @@ class Execution {
     const end = await Promise.race([ended, pause(this.grace, this.over.signal)]);
     const body = end && "value" in end ? bodyOf(this.call, end) : { call: this.call };
     body.tool_state = end ? ("value" in end ? "finished_anyway" : "stopped") : "unknown";
-    await this.#store(body, { key: `state:${this.call}` })
-      .catch((error) => this.session.http.warn(`whether the tool of the call ${this.call} stopped was not stored: ${error.message}`));
+    try {
+      const seq = await this.#store(body, { key: `state:${this.call}` });
+      // If the run was interrupted too, untilStopped knows it before the caller goes on.
+      await this.session.calls.until(() => this.session.calls.input >= seq || undefined, AbortSignal.timeout(PASS)).catch(() => {});
+    } catch (error) {
+      this.session.http.warn(`whether the tool of the call ${this.call} stopped was not stored: ${error.message}`);
+    }
     throw cancelled;
   }
 }
