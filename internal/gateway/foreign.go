@@ -61,6 +61,11 @@ func (f foreignAPI) Stream(w http.ResponseWriter, r *http.Request, protocol stri
 	return f.g.serveStream(w, r, request{proto: p, token: token, open: open, header: header})
 }
 
+// Hold counts a connection as a stream.
+func (f foreignAPI) Hold(w http.ResponseWriter, r *http.Request, end context.CancelCauseFunc) (leave func(), err error) {
+	return f.g.hold(w, r, &end, end)
+}
+
 func (f foreignAPI) checkCursor(ctx context.Context, since uint64) error {
 	if since == 0 {
 		return nil

@@ -47,9 +47,12 @@ async function join(job, fetch) {
   }
 }
 
+const threadOf = (job, fetch, transport) =>
+  clientOf(job, fetch).threads.stream(job.session, { assistantId: 'agent', fetch: transport ? undefined : fetch, transport, reconnectDelayMs: () => 10 })
+
 // thread reads a thread until it ends by itself, at the end of the last run.
-async function thread(job, fetch) {
-  const thread = clientOf(job, fetch).threads.stream(job.session, { assistantId: 'agent', fetch, reconnectDelayMs: () => 10 })
+async function thread(job, fetch, transport) {
+  const thread = threadOf(job, fetch, transport)
   const calls = new Map()
   const ends = []
   const roles = {} // of messages, by id
@@ -97,12 +100,15 @@ async function thread(job, fetch) {
 }
 
 // approve answers the interrupt of the last run, as a user of LangChain's middleware does.
-async function approve(job, fetch) {
-  const thread = clientOf(job, fetch).threads.stream(job.session, { assistantId: 'agent', fetch, reconnectDelayMs: () => 10 })
+async function approve(job, fetch, transport) {
+  const thread = threadOf(job, fetch, transport)
   for await (const message of thread.messages) await message.text
   await thread.input.respond({ interrupt_id: thread.interrupts[0].interruptId, response: { decisions: [{ type: 'approve' }] } })
   await thread.close()
   return {}
 }
 
-serve({ join, thread, approve })
+// overSocket does the same over a WebSocket.
+const overSocket = (kind) => (job, fetch) => kind(job, fetch, 'websocket')
+
+serve({ join, thread, approve, 'thread-socket': overSocket(thread), 'approve-socket': overSocket(approve) })
