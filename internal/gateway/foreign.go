@@ -123,7 +123,7 @@ func (f foreignAPI) store(w http.ResponseWriter, r *http.Request, kind inputs.Ki
 	if err != nil {
 		return err
 	}
-	if body, err = f.g.checkBody(kind, body); err != nil {
+	if body, err = f.g.checkBody(r, kind, body); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), f.g.opts.StoreTimeout)
