@@ -89,13 +89,13 @@ async function isFirst(session, call) {
 
 /** Resolves with the result of a call that another process executes, or rejects as its tool did. */
 async function resultOf(session, call, signal) {
-  const { seq, text, status, ...result } = await session.calls.until(() => {
+  const { seq, status, ...result } = await session.calls.until(() => {
     const { start, result, unmatched } = session.calls.get(call);
     if (!result && !start && unmatched) throw new StreamerError(`streamer: the session has no call ${call}`);
     return result;
   }, signal);
   if (status !== "completed" && status !== "error") throw new Cancelled({ ...result, status });
-  const content = JSON.parse(text ?? (await session.value(seq, "result", { signal })));
+  const content = JSON.parse(await session.value(seq, "result", { signal }));
   if (status === "error") throw new ToolFailed(typeof content === "string" ? content : JSON.stringify(content));
   return content;
 }
@@ -171,7 +171,7 @@ class Execution {
     if (result.input >= seq) return true; // later: it has waited for complete args
     // A repetition after 2 minutes is another input with the same content.
     const text = content === null ? "" : JSON.stringify(content); // as the log has it, or in quotes
-    const closing = result.text ?? (await this.session.value(result.seq, "result").catch(() => undefined));
+    const closing = await this.session.value(result.seq, "result").catch(() => undefined);
     return closing === text || closing === JSON.stringify(text);
   }
 
