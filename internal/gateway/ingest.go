@@ -198,7 +198,7 @@ func (g *Gateway) checkBody(r *http.Request, kind inputs.Kind, body []byte) ([]b
 }
 
 // signed returns an answer by the subject of a token, unless that is "". It refuses one by
-// another person, because other clients rely on who answered. It leaves the text as it is,
+// another person, because other clients rely on the name. It leaves the text as it is,
 // in which faults are found later.
 func signed(body []byte, subject string) ([]byte, error) {
 	var fields map[string]json.RawMessage

@@ -383,7 +383,7 @@ func TestStreamEndsAtExpiry(t *testing.T) {
 	}
 }
 
-// TestAnswerBy checks who an answer is from: the subject of the token, if it has one.
+// TestAnswerBy checks that an answer names the subject of the token, if it has one.
 func TestAnswerBy(t *testing.T) {
 	store := newMemory()
 	url := serve(t, withTokens(t), store)

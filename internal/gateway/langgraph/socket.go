@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +21,10 @@ import (
 	"github.com/coder/websocket"
 )
 
+// settle is the time without commands after which events are streamed. A client subscribes
+// several times at once, and must not get the end of a run before it has all of them.
+const settle = 20 * time.Millisecond
+
 // socket is the WebSocket of a client of the agent protocol, which sends commands:
 //
 //	{"id":1,"method":"subscription.subscribe","params":{"channels":["messages"]}}
@@ -27,8 +32,9 @@ import (
 //	{"id":3,"method":"input.respond","params":{"interrupt_id":"i","response":{}}}
 //
 // Each is answered {"type":"success","id","result"} or {"type":"error","id","error","message"}.
-// A subscription gets the history and then new events, whose event_id tells the client which of
-// them it has. The socket is closed with any of its streams; the client then connects again.
+// All subscriptions share a stream. It begins again with the history when one is added: the
+// event_id tells the client which events it has. The socket is closed with the stream; the
+// client then connects again.
 // https://github.com/langchain-ai/agent-protocol
 type socket struct {
 	server
@@ -36,13 +42,14 @@ type socket struct {
 	r    *http.Request // of the handshake; its context ends with the socket
 	end  context.CancelCauseFunc
 
-	subscriptions map[string]context.CancelFunc
-	last          int // number of the last subscription
-	streams       sync.WaitGroup
+	subscriptions map[string]encode.Opening
+	last          int                // number of the last subscription
+	stop          context.CancelFunc // ends the stream; nil before the first
+	running       sync.WaitGroup
 	thrown        atomic.Pointer[any] // panic of a stream
 }
 
-// socket serves a WebSocket until the client closes it, or a stream ends.
+// socket serves a WebSocket until the client closes it, or its stream ends.
 func (s server) socket(w http.ResponseWriter, r *http.Request) error {
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
@@ -61,16 +68,50 @@ func (s server) socket(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(MaxFilter)
-	c := &socket{server: s, conn: conn, r: r.WithContext(ctx), end: end, subscriptions: map[string]context.CancelFunc{}}
-	for err == nil {
-		err = c.next(ctx)
-	}
-	end(nil)
-	c.streams.Wait()
+	c := &socket{server: s, conn: conn, r: r.WithContext(ctx), end: end, subscriptions: map[string]encode.Opening{}}
+	c.serve(ctx)
+	c.running.Wait()
 	if p := c.thrown.Load(); p != nil {
 		panic(*p) // net/http logs it
 	}
 	return nil
+}
+
+// serve answers commands, and streams events, until the context ends.
+func (c *socket) serve(ctx context.Context) {
+	commands := make(chan []byte)
+	c.running.Go(func() {
+		defer c.end(nil)
+		for {
+			_, body, err := c.conn.Read(ctx)
+			if err != nil {
+				return
+			}
+			select {
+			case commands <- body:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	settled := time.NewTimer(settle)
+	settled.Stop()
+	for {
+		select {
+		case body := <-commands:
+			before := c.last
+			if c.command(ctx, body) != nil {
+				c.end(nil)
+			}
+			if c.last > before {
+				settled.Reset(settle)
+			}
+		case <-settled.C:
+			c.stream(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // reply is the answer to a command.
@@ -82,12 +123,8 @@ type reply struct {
 	Message string          `json:"message,omitempty"`
 }
 
-// next reads a command, and answers it.
-func (c *socket) next(ctx context.Context) error {
-	_, body, err := c.conn.Read(ctx)
-	if err != nil {
-		return err
-	}
+// command executes a command, and answers it.
+func (c *socket) command(ctx context.Context, body []byte) (err error) {
 	id, method, list := replies.LangGraph(body)
 	a := reply{Type: "success", ID: id, Result: struct{}{}}
 	switch method {
@@ -129,7 +166,6 @@ type subscription struct {
 	ID string `json:"subscription_id"`
 }
 
-// subscribe starts a stream, and returns when it is open.
 func (c *socket) subscribe(command []byte) (s subscription, err error) {
 	var in struct {
 		Params json.RawMessage `json:"params"`
@@ -141,9 +177,53 @@ func (c *socket) subscribe(command []byte) (s subscription, err error) {
 	if err != nil {
 		return s, err
 	}
-	ctx, cancel := context.WithCancel(c.r.Context())
-	opened, refused := make(chan struct{}), make(chan error, 1)
-	c.streams.Go(func() {
+	if len(c.subscriptions) == MaxPrefixes {
+		return s, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the socket has %d subscriptions, which is the maximum", MaxPrefixes))
+	}
+	c.last++
+	s.ID = strconv.Itoa(c.last)
+	c.subscriptions[s.ID] = encode.Opening{Filter: filter, Since: since}
+	return s, nil
+}
+
+func (c *socket) unsubscribe(command []byte) error {
+	var in struct {
+		Params subscription `json:"params"`
+	}
+	err := json.Unmarshal(command, &in)
+	if _, found := c.subscriptions[in.Params.ID]; err != nil || !found {
+		return respond.Refuse(http.StatusNotFound, fmt.Sprintf("the socket has no subscription %.40q", in.Params.ID))
+	}
+	delete(c.subscriptions, in.Params.ID)
+	return nil
+}
+
+// opening returns what the subscriptions have in common: the client selects the events of
+// each again.
+func (c *socket) opening() (open encode.Opening) {
+	first := true
+	for _, s := range c.subscriptions {
+		if first {
+			open, first = s, false
+			continue
+		}
+		open.Since = min(open.Since, s.Since)
+		open.Filter = encode.Filter{Channels: append(slices.Clone(open.Filter.Channels), s.Filter.Channels...)}
+	}
+	return open
+}
+
+// stream replaces the stream by one for the current subscriptions.
+func (c *socket) stream(ctx context.Context) {
+	if c.stop != nil {
+		c.stop()
+	}
+	if len(c.subscriptions) == 0 {
+		return
+	}
+	ctx, c.stop = context.WithCancel(ctx)
+	open := c.opening()
+	c.running.Go(func() {
 		defer func() {
 			p := recover()
 			if err, _ := p.(error); p != nil && !errors.Is(err, http.ErrAbortHandler) { // which is the end of a stream
@@ -153,53 +233,26 @@ func (c *socket) subscribe(command []byte) (s subscription, err error) {
 				c.end(nil)
 			}
 		}()
-		w := &frames{header: http.Header{}, socket: c, open: func() { close(opened) }}
-		if err := c.Stream(w, c.r.WithContext(ctx), "agent-protocol", encode.Opening{Filter: filter, Since: since}, nil); err != nil {
-			cancel()
-			refused <- err
+		err := c.Stream(&frames{header: http.Header{}, socket: c}, c.r.WithContext(ctx), "agent-protocol", open, nil)
+		if ref, ok := errors.AsType[*respond.Refusal](err); ok {
+			// The client adds 4000 to the status of HTTP. An error means that it has left.
+			_ = c.conn.Close(websocket.StatusCode(4000+ref.Status), fmt.Sprintf("%.100s", ref.Text))
 		}
 	})
-	select {
-	case <-opened:
-	case err := <-refused:
-		return s, err
-	case <-c.r.Context().Done():
-		cancel()
-		return s, context.Cause(c.r.Context())
-	}
-	c.last++
-	s.ID = strconv.Itoa(c.last)
-	c.subscriptions[s.ID] = cancel
-	return s, nil
-}
-
-func (c *socket) unsubscribe(command []byte) error {
-	var in struct {
-		Params subscription `json:"params"`
-	}
-	err := json.Unmarshal(command, &in)
-	cancel := c.subscriptions[in.Params.ID]
-	if err != nil || cancel == nil {
-		return respond.Refuse(http.StatusNotFound, fmt.Sprintf("the socket has no subscription %.40q", in.Params.ID))
-	}
-	delete(c.subscriptions, in.Params.ID)
-	cancel()
-	return nil
 }
 
 // frames is the response of a stream, whose Server-Sent Events become messages.
 type frames struct {
 	header   http.Header
 	socket   *socket
-	open     func() // called before the first write
 	deadline time.Time
 }
 
 // Header returns the header, which is not sent.
 func (f *frames) Header() http.Header { return f.header }
 
-// WriteHeader reports that the stream is open.
-func (f *frames) WriteHeader(int) { f.open() }
+// WriteHeader does nothing: the client expects no answer.
+func (f *frames) WriteHeader(int) {}
 
 // SetWriteDeadline sets the deadline of later writes.
 func (f *frames) SetWriteDeadline(deadline time.Time) error {
