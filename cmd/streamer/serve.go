@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"sync"
 
 	"streamer/internal/cli"
 	"streamer/internal/inspect"
@@ -25,21 +24,11 @@ Each flag can also be set by a variable (STREAMER_HTTP_LISTEN for --http-listen)
 
 func (c *serveCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
 	s, err := openServer(ctx, std, &c.Flags, i)
-	if err != nil {
-		return err
+	if err == nil {
+		defer s.Close()
+		err = s.Serve(ctx, std.out, c.LogFormat)
 	}
-	defer s.Close()
-	ctx, stop := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	defer func() { stop(); wg.Wait() }()
-	wg.Go(func() {
-		select {
-		case <-s.Opened():
-			s.WriteAddresses(std.out)
-		case <-ctx.Done():
-		}
-	})
-	return s.Run(ctx)
+	return c.LogFailure(std.err, err)
 }
 
 func openServer(ctx context.Context, std stdio, f *server.Flags, i *cli.Invocation) (*server.Server, error) {
