@@ -25,6 +25,9 @@ import (
 // several times at once, and must not get the end of a run before it has all of them.
 const settle = 20 * time.Millisecond
 
+// replyTimeout is the time in which a client must read the answer to a command.
+const replyTimeout = 10 * time.Second
+
 // socket is the WebSocket of a client of the agent protocol, which sends commands:
 //
 //	{"id":1,"method":"subscription.subscribe","params":{"channels":["messages"]}}
@@ -145,6 +148,8 @@ func (c *socket) command(ctx context.Context, body []byte) (err error) {
 	if err != nil {
 		return fmt.Errorf("gateway: answer of a command: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
+	defer cancel()
 	return c.conn.Write(ctx, websocket.MessageText, text)
 }
 
