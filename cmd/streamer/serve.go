@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 
 	"streamer/internal/cli"
 	"streamer/internal/inspect"
@@ -35,6 +36,11 @@ func openServer(ctx context.Context, std stdio, f *server.Flags, i *cli.Invocati
 	log, err := server.Logger(std.err, f.LogLevel, f.LogFormat)
 	if err != nil {
 		return nil, err
+	}
+	for _, v := range i.UnknownVariables(os.Environ()) {
+		if v.Meant != "" {
+			log.Warn().Msgf("the variable %s belongs to no flag%s", v.Name, v.Question())
+		}
 	}
 	s, err := server.Open(ctx, f.Config(i.Given), log)
 	if err == nil && f.QueryService {

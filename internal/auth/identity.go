@@ -33,7 +33,9 @@ const (
 )
 
 // String returns the name of the action, which is also its field in the claim.
-func (a Action) String() string { return [...]string{"watch", "publish", "interrupt", "answer", "metrics"}[a] }
+func (a Action) String() string {
+	return [...]string{"watch", "publish", "interrupt", "answer", "metrics"}[a]
+}
 
 // Identity is the bearer of a token, and what it may do.
 type Identity struct {

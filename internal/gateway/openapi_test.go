@@ -211,6 +211,8 @@ func (a *answers) refused(described []string) {
 			a.request(method, urls["signed"]+path, body())
 		case status == "403":
 			a.request(method, urls["signed"]+path, body(), "Host: evil.example.com")
+		case status == "415":
+			a.request(method, urls["signed"]+path, body(), "Content-Encoding: gzip")
 		case status == "429":
 			a.request(method, urls["limited"]+path, body(), "X-Forwarded-For: 192.0.2.1")
 		case status == "503" && path != "/readyz":
