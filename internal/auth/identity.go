@@ -42,6 +42,8 @@ type Identity struct {
 	// Name is the same for all tokens of a subject of an issuer. A token without a
 	// subject has a name of its own. "" means that clients are not distinguished.
 	Name string
+	// Subject is that of the token, "" if it has none.
+	Subject string
 	// Expires is the end of all connections of the token. Zero means never.
 	Expires time.Time
 

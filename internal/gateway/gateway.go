@@ -15,7 +15,7 @@
 //   - A client that does not read is disconnected within the write timeout and
 //     can resume. It delays no other client.
 //   - An input is answered with 202 after it is stored. Its body is stored
-//     unchanged. The inputs of a body of unknown length are stored as they arrive.
+//     unchanged, but an answer gets the subject of its token. The inputs of a body of unknown length are stored as they arrive.
 //   - A web page of another origin can neither read nor write, even if it reaches
 //     a gateway on loopback through DNS rebinding.
 //   - A client does only what its token permits, until the token expires.
