@@ -9,12 +9,14 @@
 //
 //	.card[data-call][data-tool][data-state][data-open]  a call: its id in the session, the tool,
 //	                                                    its state as events name it, true or false
+//	.card[data-chosen], [data-folded]                   true if all of it, or its first line, is shown
 //	.card .elapsed, .stop-call, .result, .late, .reason its time, stop button, and outcome
 //	#pill[data-connection]                              idle, connecting, catching-up, live,
 //	                                                    reconnecting, offline, gone, refused, ended
 //	#pill[data-shared]                                  true while other pages use the same connection
 //	#main[data-stale]                                   true while the content is unconfirmed
 //	#stop[data-asked]                                   true from the click to the confirming event
+//	#stop[data-armed]                                   true if the next click stops several calls
 //	.message[data-message][data-role]                   a message
 //	.run[data-run], .run-end[data-status]               the start and the end of a run
 //	.notice[data-notice]                                rejected or orphan
@@ -26,7 +28,7 @@
 //	#raw tr[data-frame][data-call]                      a frame: its number, and the call it is about
 //	#raw section[data-protocol]                         the frames of a protocol
 //	#reader[data-native]                                true if the stream is read with EventSource
-//	html[data-theme]                                    light or dark, absent for auto
+//	html[data-theme], [data-session]                    light or dark, absent for auto; true with a session
 //	#polite, #assertive                                 the text for screen readers
 package sseui
 
