@@ -115,6 +115,8 @@ func browserResumes(t *testing.T, web context.Context) {
 
 	stop()
 	p.wait("the page to be stale", `document.querySelector("#main").dataset.stale === "true"`)
+	p.wait("since when the call is unknown", `/^since \d/.test(document.querySelector(".card .countdown").textContent)`)
+	p.screenshot("unknown")
 	local.Serve(t, c)
 	p.post("deltas", delta(`{"tool_calls":[{"index":0,"function":{"arguments":"lo\"}"}}]},"finish_reason":"tool_calls"`))
 	p.post("results", `{"tool_call_id":"call_w","content":"-3 degrees"}`)
