@@ -46,7 +46,7 @@ export function waterfall(root, { choose, zoomed }) {
     rowHeight = parseFloat(getComputedStyle(grid).getPropertyValue("--row")) || 32;
     root.style.setProperty("--gutter", grid.offsetWidth - grid.clientWidth + "px");
     width = lines.clientWidth || 800;
-    height = grid.clientHeight;
+    height = grid.clientHeight || 480; // it can be hidden
     soon();
   });
   measure.observe(grid);
