@@ -48,6 +48,7 @@ type Gateway struct {
 	clients      quota // of streams, by client
 	addresses    quota // of streams, by address
 	connections  quota // of connections, by address
+	rates        rates // of inputs
 	page         map[string]*asset
 	routes       *http.ServeMux
 	streams      streams
@@ -93,6 +94,7 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 	g.credentials = newCredentials(opts.Token, opts.MetricsToken, opts.Verify)
 	g.streams.max, g.ingests.max = opts.MaxClients, opts.MaxIngests
 	g.clients.max, g.addresses.max, g.connections.max = opts.MaxPerClient, opts.MaxPerAddress, opts.MaxPerAddress
+	g.rates.inputs, g.rates.bytes, g.rates.maxBody = opts.MaxInputRate, opts.MaxByteRate, opts.MaxBody
 	g.buffers.New = func() any { return new([]byte) }
 	registry, err := g.newRegistry()
 	if err != nil {

@@ -71,6 +71,9 @@ func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestio
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
+	if err := g.meter(w, r, in.kind, len(body)); err != nil {
+		return err
+	}
 	a := stored{Session: in.session, Incomplete: in.kind == inputs.Delta && endsWithin(body)}
 	if in.kind == inputs.Interrupt {
 		first, err := g.store.FirstEvent(ctx, in.token)
