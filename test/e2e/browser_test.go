@@ -185,7 +185,7 @@ func (p *webPage) checkPhone() {
 	p.do("phone", chromedp.EmulateViewport(width, 844, chromedp.EmulateMobile))
 	p.wait("the phone's screen", fmt.Sprintf("screen.width === %d", width))
 	wide, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](fmt.Sprintf(`[...document.querySelectorAll("body *")]
-		.filter((e) => e.getBoundingClientRect().right > %d && !e.closest("pre, .scroll"))
+		.filter((e) => e.getBoundingClientRect().right > %d && !e.closest("pre, .scroll, .search"))
 		.map((e) => e.tagName + "#" + e.id + "." + e.className).join(" ")`, width)))
 	if err != nil || wide != "" {
 		p.t.Errorf("on a screen of %d pixels these overflow to the right: %q %v", width, wide, err)
