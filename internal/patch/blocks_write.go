@@ -6,7 +6,7 @@ import (
 )
 
 func (f blockShape) render(h *history) {
-	w := blockWriter{h: h, f: f.blockFormat, facts: f.about(), base: -1}
+	w := blockWriter{h: h, f: f.blockFormat, facts: f.about(), base: -1, errors: map[int][]serverError{}}
 	for m := range h.messages {
 		switch h.role[m] {
 		case assistant:
