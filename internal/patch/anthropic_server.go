@@ -126,14 +126,12 @@ func (h *history) serverLoops() *loops {
 	n := len(h.turns)
 	l := &loops{last: make([]int, n), end: -1, called: map[string][]int{}, answered: map[string][]int{}}
 	for t := n - 1; t >= 0; t-- {
-		only := h.onlyResultsBehind(t)
-		switch {
-		case t == n-1 && only:
-			l.last[t], l.end = t, t
-		case t < n-1 && only:
+		l.last[t] = t
+		switch only := h.onlyResultsBehind(t); {
+		case only && t == n-1:
+			l.end = t
+		case only:
 			l.last[t] = l.last[t+1]
-		default:
-			l.last[t] = t
 		}
 	}
 	for t := range h.turns {
