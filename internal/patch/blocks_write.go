@@ -229,20 +229,6 @@ func (w *blockWriter) resultAt(m, block int) *result {
 	return nil
 }
 
-func unchangedOr(content string, blocks []string) string {
-	n := 0
-	for i, b := range elements(content) {
-		if i >= len(blocks) || blocks[i] != b {
-			return list(blocks)
-		}
-		n++
-	}
-	if n != len(blocks) {
-		return list(blocks)
-	}
-	return content
-}
-
 func (w *blockWriter) flush() {
 	base := w.base
 	blocks := w.takeResults()

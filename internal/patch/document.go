@@ -2,7 +2,6 @@ package patch
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -70,27 +69,20 @@ func (d *document) add(from, to int) error {
 		return overLimit("patch: the history has more than %d messages", n)
 	case d.text[from] != '{':
 		return fmt.Errorf("patch: not a history: message %d (byte %d) is %s, not an object", n, from, describeKind(d.text[from:to]))
-	case n == sample: // estimates the number of messages from the length of the first ones
-		rest := (len(d.text) - from) / ((from-d.messages[0].from)/sample + 1)
-		d.messages = slices.Grow(d.messages, min(rest+rest/8, d.maxMessages))
 	}
 	d.messages = append(d.messages, span{from, to})
 	return nil
 }
 
-// sample is the number of messages from which the total is estimated.
-const sample = 64
-
 func (d *document) readList(start int) error {
 	if !gjson.Valid(d.text) {
 		return syntaxError(d.text, 0, "")
 	}
-	d.list = true
-	d.from, d.to = start+1, strings.LastIndexByte(d.text, ']')
-	return d.readItems(start, len(d.text))
+	return d.readItems(start, strings.LastIndexByte(d.text, ']')+1)
 }
 
 func (d *document) readItems(from, to int) error {
+	d.list, d.from, d.to = true, from+1, to-1
 	for e := jsonscan.ValueOf(d.text[from:to]).Elements(); e.Next(); {
 		at := from + e.Offset()
 		if err := d.add(at, at+len(e.Value.Raw)); err != nil {
@@ -110,11 +102,10 @@ func (d *document) readObject(start int) error {
 		if list[0] != '[' {
 			return fmt.Errorf("patch: not a history: %q is %s, not a list", field, describeKind(list))
 		}
-		d.list, d.field = true, field
+		d.field = field
 		d.continues = field == "input" && (hasText(object, "previous_response_id") || hasText(object, "conversation"))
 		// list is a substring of object, which is a substring of text.
 		from := start + memberOffset(object, field)
-		d.from, d.to = from+1, from+len(list)-1
 		return d.readItems(from, from+len(list))
 	}
 	switch {

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -264,10 +265,15 @@ func (h *history) resultOp(name string, r *result) Op {
 }
 
 func (h *history) resultsIn(m int) []result {
-	by := func(r result, m int) int { return r.message - m }
-	from, _ := slices.BinarySearchFunc(h.results, m, by)
-	to, _ := slices.BinarySearchFunc(h.results, m+1, by)
+	from, to := equalRange(h.results, m, func(r *result) int { return r.message })
 	return h.results[from:to]
+}
+
+// equalRange returns the part of a sorted list with a key.
+func equalRange[T any](list []T, key int, of func(*T) int) (from, to int) {
+	from = sort.Search(len(list), func(i int) bool { return of(&list[i]) >= key })
+	to = from + sort.Search(len(list)-from, func(i int) bool { return of(&list[from+i]) > key })
+	return from, to
 }
 
 func (c *call) finalID() string {
@@ -321,17 +327,10 @@ func (t *turn) directly(r *result) bool { return r.message > t.last && r.message
 
 func (h *history) callsOf(t *turn, m int) []call {
 	calls := h.calls[t.from:t.to]
-	by := func(c call, m int) int { return c.message - m }
-	from, _ := slices.BinarySearchFunc(calls, m, by)
-	to, _ := slices.BinarySearchFunc(calls, m+1, by)
+	from, to := equalRange(calls, m, func(c *call) int { return c.message })
 	return calls[from:to]
 }
 
 func (h *history) changed(t *turn) bool {
-	for c := t.from; c < t.to; c++ {
-		if h.calls[c].changed() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.calls[t.from:t.to], func(c call) bool { return c.changed() })
 }
