@@ -134,14 +134,7 @@ func withoutID(template string) string {
 // typed blocks stays; any other value becomes a string with its JSON.
 func contentOf(value string) string {
 	value = strings.TrimSpace(value)
-	if strings.HasPrefix(value, `"`) {
-		return value
-	}
-	blocks := !isEmpty(value)
-	for _, b := range elements(value) {
-		blocks = blocks && member(b, "type") != ""
-	}
-	if blocks {
+	if strings.HasPrefix(value, `"`) || each(value, func(b string) bool { return member(b, "type") != "" }) {
 		return value
 	}
 	return quote(value)

@@ -196,11 +196,8 @@ func langchainExText(quoted string) string { return `{"type":"text","content":` 
 
 func (langchainExFormat) content(value string) string {
 	value = strings.TrimSpace(value)
-	parts := !isEmpty(value)
-	for _, part := range elements(value) {
-		parts = parts && member(part, "type") != "" && member(part, "content") != ""
-	}
-	if parts || strings.HasPrefix(value, `"`) {
+	typed := func(part string) bool { return member(part, "type") != "" && member(part, "content") != "" }
+	if strings.HasPrefix(value, `"`) || each(value, typed) {
 		return value
 	}
 	return quote(value)

@@ -38,6 +38,7 @@ type facts struct {
 	shape         Shape
 	claims, knows string // its vocabulary
 	resultID      string // the member of a result that has the id of its call
+	inResult      string // the member of a result that has its members, "" for none
 	anyContent    bool   // the content of a new result can be any JSON
 
 	// Of formats whose results are blocks:
@@ -69,9 +70,17 @@ func (*facts) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 // withCallID returns a result with the id of its call.
 func (f *facts) withCallID(raw string, c *call, r *result) string {
 	if id := c.finalID(); id != r.id {
-		return setMember(raw, f.resultID, quote(id))
+		return f.withID(raw, id)
 	}
 	return raw
+}
+
+// withID returns a result with another id of its call.
+func (f *facts) withID(raw, id string) string {
+	if f.inResult == "" {
+		return setMember(raw, f.resultID, quote(id))
+	}
+	return editMember(raw, f.inResult, func(result string) string { return setMember(result, f.resultID, quote(id)) })
 }
 
 func (f *facts) result(h *history, r *result) string {
