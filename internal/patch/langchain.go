@@ -105,7 +105,7 @@ func langchainResult(fields string) result {
 // marker is the field that identifies a synthetic result.
 const marker = "synthetic_tool_result"
 
-func langchainTurn(h *history, m int, calls []call) string {
+func (langchainFormat) rewrite(h *history, m int, calls []call) string {
 	raw := h.at(m)
 	return langchainEdit(raw, func(fields string) string { return langchainPatched(fields, calls, h.opts.Invalid == "convert") })
 }
@@ -205,8 +205,6 @@ func argsField(block string) string {
 	}
 	return "args"
 }
-
-func (f langchainFormat) putTurn(h *history, t int) { h.putMessageTurn(f, t, langchainTurn) }
 
 func (langchainFormat) result(h *history, r *result) string {
 	raw := h.at(r.message)

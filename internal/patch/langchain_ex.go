@@ -83,15 +83,10 @@ func langchainExResult(n int, element string) result {
 	return r
 }
 
-func (f langchainExFormat) putTurn(h *history, t int) {
-	turn := &h.turns[t]
-	raw := h.at(turn.first)
-	if h.changed(turn) {
-		calls := h.calls[turn.from:turn.to]
-		raw = editCalls(raw, "tool_calls", calls, nil, func(c *call, element string) string { return c.rewritten(element, "call_id", "name", "arguments") })
-	}
-	h.put(turn.first, raw)
-	f.putResults(h, t)
+func (langchainExFormat) rewrite(h *history, m int, calls []call) string {
+	return editCalls(h.at(m), "tool_calls", calls, nil, func(c *call, element string) string {
+		return c.rewritten(element, "call_id", "name", "arguments")
+	})
 }
 
 // putResults writes the results of a turn: each result at the place of one in the

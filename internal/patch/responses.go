@@ -103,8 +103,6 @@ func (f responsesFormat) putTurn(h *history, t int) {
 	w.turn()
 }
 
-func (f responsesFormat) synthetic(_ *history, c *call) string { return f.message(c) }
-
 // responsesWriter writes one turn.
 type responsesWriter struct {
 	h *history
@@ -122,7 +120,7 @@ func (w *responsesWriter) turn() {
 	inFlight := h.inFlight && w.t == len(h.turns)-1
 	if !h.provider.adjacent && (inFlight || w.allResultsFollow()) {
 		w.items(turn.first, turn.last+1)
-		h.putResults(w.f, turn.from, turn.to, turn.directly)
+		w.f.putResults(h, w.t)
 		return
 	}
 	from, c := turn.first, turn.from
@@ -134,7 +132,7 @@ func (w *responsesWriter) turn() {
 		to := h.calls[next-1].message + 1
 		w.items(from, to)
 		last := to == turn.last+1
-		h.putResults(w.f, c, next, func(r *result) bool { return turn.directly(r) && (last || !h.provider.adjacent) })
+		h.putAnswers(c, next, func(r *result) bool { return turn.directly(r) && (last || !h.provider.adjacent) })
 		from, c = to, next
 	}
 	w.items(from, turn.last+1)

@@ -37,6 +37,7 @@ var shapes = [...]format{
 type facts struct {
 	shape         Shape
 	claims, knows string // its vocabulary
+	calls         string // the member of a message that has its calls, in OpenAI's form
 	resultID      string // the member of a result that has the id of its call
 	inResult      string // the member of a result that has its members, "" for none
 	anyContent    bool   // the content of a new result can be any JSON
@@ -82,16 +83,6 @@ func (f *facts) withID(raw, id string) string {
 	}
 	return editMember(raw, f.inResult, func(result string) string { return setMember(result, f.resultID, quote(id)) })
 }
-
-func (f *facts) result(h *history, r *result) string {
-	return f.withCallID(h.at(r.message), &h.calls[r.call], r)
-}
-
-func (*facts) note(h *history, r *result) string { return h.note(r) }
-
-func (*facts) keep(h *history, r *result) { h.copy(r.message) }
-
-func (*facts) isReasoning(string) bool { return false }
 
 // format reads and writes histories of one shape.
 type format interface {
