@@ -17,15 +17,6 @@ func serverResult(kind string) bool {
 	return strings.HasSuffix(kind, "_tool_result")
 }
 
-// serverTools returns the type prefix of the results of each server tool.
-func serverTools() map[string]string {
-	return map[string]string{
-		"web_search": "web_search", "web_fetch": "web_fetch", "code_execution": "code_execution",
-		"bash_code_execution": "bash_code_execution", "text_editor_code_execution": "text_editor_code_execution",
-		"tool_search_tool_regex": "tool_search", "tool_search_tool_bm25": "tool_search",
-	}
-}
-
 // serverError is the error result of a server tool that was interrupted.
 type serverError struct{ id, name, block string }
 
@@ -101,11 +92,14 @@ func (w *blockWriter) serverError(block string) string {
 		reason := w.h.syntheticText(events.TextInterrupted, name, text(id), member(block, "input"))
 		return `{"type":"mcp_tool_result","tool_use_id":` + id + `,"is_error":true,"content":[` + textBlock(quote(reason)) + `]}`
 	}
-	kind := serverTools()[name]
-	if kind == "" {
+	switch name {
+	case "web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution":
+	case "tool_search_tool_regex", "tool_search_tool_bm25":
+		name = "tool_search"
+	default:
 		return ""
 	}
-	kind += "_tool_result"
+	kind := name + "_tool_result"
 	return `{"type":"` + kind + `","tool_use_id":` + id + `,"content":{"type":"` + kind + `_error","error_code":"unavailable"}}`
 }
 

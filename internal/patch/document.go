@@ -35,8 +35,8 @@ func parse(text string, limits Limits) (document, error) {
 	if !utf8.ValidString(text) {
 		return d, fmt.Errorf("patch: not UTF-8 at byte %d", jsonscan.InvalidUTF8(text))
 	}
-	if err := checkDepth(text, limits.Depth); err != nil {
-		return d, err
+	if at := jsonscan.TooDeep(text, limits.Depth); at >= 0 { // also if the text is not JSON
+		return d, overLimit("patch: the history is nested deeper than %d at byte %d", limits.Depth, at)
 	}
 	start := blank(text)
 	if start == len(text) {
@@ -44,8 +44,8 @@ func parse(text string, limits Limits) (document, error) {
 	}
 	var err error
 	switch {
-	case text[start] == '[':
-		err = d.readList(start)
+	case text[start] == '[' && gjson.Valid(text):
+		err = d.readItems(start, strings.LastIndexByte(text, ']')+1)
 	case text[start] == '{' && gjson.Valid(text):
 		err = d.readObject(start)
 	case text[start] == '{' && d.isLines():
@@ -55,10 +55,7 @@ func parse(text string, limits Limits) (document, error) {
 	default:
 		err = syntaxError(text, 0, "")
 	}
-	if err != nil {
-		return d, err
-	}
-	return d, nil
+	return d, err
 }
 
 // add adds the next message. A value that is not an object is an error.
@@ -72,13 +69,6 @@ func (d *document) add(from, to int) error {
 	}
 	d.messages = append(d.messages, span{from, to})
 	return nil
-}
-
-func (d *document) readList(start int) error {
-	if !gjson.Valid(d.text) {
-		return syntaxError(d.text, 0, "")
-	}
-	return d.readItems(start, strings.LastIndexByte(d.text, ']')+1)
 }
 
 func (d *document) readItems(from, to int) error {
@@ -95,7 +85,12 @@ func (d *document) readItems(from, to int) error {
 func (d *document) readObject(start int) error {
 	object := d.text[start:]
 	for _, field := range []string{"messages", "contents", "input"} {
-		list := member(object, field)
+		list, from := "", 0 // of several members of that name, the last counts
+		for m := jsonscan.ValueOf(object).Members(); m.Next(); {
+			if m.Key == field {
+				list, from = m.Value.Raw, start+m.Offset()
+			}
+		}
 		if list == "" {
 			continue
 		}
@@ -104,8 +99,6 @@ func (d *document) readObject(start int) error {
 		}
 		d.field = field
 		d.continues = field == "input" && (hasText(object, "previous_response_id") || hasText(object, "conversation"))
-		// list is a substring of object, which is a substring of text.
-		from := start + memberOffset(object, field)
 		return d.readItems(from, from+len(list))
 	}
 	switch {
@@ -119,16 +112,6 @@ func (d *document) readObject(start int) error {
 
 // hasText reports whether an object has a member that is neither null nor "".
 func hasText(object, name string) bool { return text(member(object, name)) != "" }
-
-func memberOffset(object, name string) int {
-	at := 0
-	for m := jsonscan.ValueOf(object).Members(); m.Next(); {
-		if m.Key == name {
-			at = m.Offset()
-		}
-	}
-	return at
-}
 
 func (d *document) isLines() bool {
 	line, rest, more := strings.Cut(strings.TrimLeft(d.text, " \n\t\r"), "\n")
@@ -173,15 +156,6 @@ func syntaxError(text string, offset int, where string) error {
 		at = "," + at
 	}
 	return fmt.Errorf("patch: not a history: %s%s%s%d", where, err.Msg, at, offset+err.Offset)
-}
-
-// checkDepth returns an error if text, which may not be JSON, is nested more than
-// limit levels deep.
-func checkDepth(text string, limit int) error {
-	if at := jsonscan.TooDeep(text, limit); at >= 0 {
-		return overLimit("patch: the history is nested deeper than %d at byte %d", limit, at)
-	}
-	return nil
 }
 
 func describeKind(value string) string {

@@ -153,10 +153,12 @@ func newHistory(d document, f format, o Options) *history {
 	}
 	h := &history{
 		document: d, opts: o, provider: p, format: f,
-		placeholders: compilePatterns(append(placeholders(), o.Placeholders...)),
-		role:         make([]role, n), idIndex: make(map[string]int, n/4), hosted: map[string]bool{}, approvals: map[string]int{}, lastUser: -1,
+		role: make([]role, n), idIndex: make(map[string]int, n/4), hosted: map[string]bool{}, approvals: map[string]int{}, lastUser: -1,
 		turns: make([]turn, 0, n/2), calls: make([]call, 0, n/3), results: make([]result, 0, n/3),
 		ids: make([]idState, 0, n/4),
+	}
+	for _, text := range append(placeholders(), o.Placeholders...) {
+		h.placeholders = append(h.placeholders, compilePattern(text))
 	}
 	if f.about().shape == Gemini {
 		h.byName = map[string]*nameQueue{}

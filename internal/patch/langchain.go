@@ -68,7 +68,10 @@ func (f langchainFormat) read(h *history, m int) {
 	case assistant:
 		f.readTurn(h, m, body)
 	case tool:
-		h.addResult(m, langchainResult(body.fields))
+		r, extra := result{}, ""
+		scan(body.fields, to{"tool_call_id", &r.idText}, to{"name", &r.name}, to{"content", &r.content}, to{"additional_kwargs", &extra})
+		r.id, r.name, r.placeholder = text(r.idText), text(r.name), member(extra, marker) != ""
+		h.addResult(m, r)
 	case user:
 		if strings.Contains(body.fields, `"tool_result"`) {
 			h.answerInside(member(body.fields, "content"))
@@ -95,13 +98,6 @@ func (h *history) answerInside(content string) {
 	}
 }
 
-func langchainResult(fields string) result {
-	r, extra := result{}, ""
-	scan(fields, to{"tool_call_id", &r.idText}, to{"name", &r.name}, to{"content", &r.content}, to{"additional_kwargs", &extra})
-	r.id, r.name, r.placeholder = text(r.idText), text(r.name), member(extra, marker) != ""
-	return r
-}
-
 // marker is the field that identifies a synthetic result.
 const marker = "synthetic_tool_result"
 
@@ -115,7 +111,10 @@ func langchainPatched(fields string, calls []call, convert bool) string {
 	fields = editMembers(fields, func(name, v string) string {
 		switch name {
 		case "tool_calls":
-			return withElements(langchainList(v, calls, viewCalls), converted)
+			v = langchainList(v, calls, viewCalls)
+			if len(converted) > 0 {
+				v = list(append(elementList(v), converted...))
+			}
 		case "invalid_tool_calls":
 			if len(converted) > 0 {
 				return "[]"
@@ -142,14 +141,6 @@ func langchainConverted(calls []call, convert bool) []string {
 		}
 	}
 	return out
-}
-
-// withElements returns a list with more elements appended.
-func withElements(array string, more []string) string {
-	if len(more) == 0 {
-		return array
-	}
-	return list(append(elementList(array), more...))
 }
 
 func langchainList(array string, calls []call, view int) string {

@@ -41,7 +41,11 @@ func (langchainExFormat) read(h *history, m int) {
 	case "tool":
 		h.role[m] = tool
 		for n, element := range elements(results) {
-			h.addResult(m, langchainExResult(n, element))
+			// The result of an interrupt stands for one that the program writes when it continues.
+			r, interrupt := result{block: n, raw: element}, ""
+			scan(element, to{"tool_call_id", &r.idText}, to{"name", &r.name}, to{"content", &r.content}, to{"is_interrupt", &interrupt})
+			r.id, r.name, r.placeholder = text(r.idText), text(r.name), interrupt == "true"
+			h.addResult(m, r)
 		}
 	case "user":
 		h.role[m] = user
@@ -72,15 +76,6 @@ func langchainExCall(n int, element string) call {
 		c.changedArgs = ""
 	}
 	return c
-}
-
-// langchainExResult reads result n of a message. The result of an interrupt stands
-// for a result that the program writes when it continues.
-func langchainExResult(n int, element string) result {
-	r, interrupt := result{block: n, raw: element}, ""
-	scan(element, to{"tool_call_id", &r.idText}, to{"name", &r.name}, to{"content", &r.content}, to{"is_interrupt", &interrupt})
-	r.id, r.name, r.placeholder = text(r.idText), text(r.name), interrupt == "true"
-	return r
 }
 
 func (langchainExFormat) rewrite(h *history, m int, calls []call) string {
