@@ -1,6 +1,9 @@
 package patch
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // aguiFormat is a list of AG-UI's messages, as in a RunAgentInput.
 // https://docs.ag-ui.com/concepts/messages
@@ -69,7 +72,7 @@ func (aguiFormat) userText(h *history, m int, content string) string {
 func (aguiFormat) adopt(h *history, r *result) (turn, result string) {
 	raw, id := h.at(r.message), quote(r.changedID)
 	turn = `{"id":` + quote(text(member(raw, "id"))+"-call") + `,"role":"assistant","toolCalls":[{"id":` + id +
-		`,"type":"function","function":{"name":` + quote(adoptedName(r)) + `,"arguments":"{}"}}]}`
+		`,"type":"function","function":{"name":` + quote(cmp.Or(r.name, "unknown")) + `,"arguments":"{}"}}]}`
 	return turn, setMember(raw, "toolCallId", id)
 }
 

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"strings"
@@ -93,6 +94,7 @@ type call struct {
 	needsScreenshot   bool   // only a screenshot answers it
 
 	firstResult, lastResult int // list of its results in order, -1 for none
+	rank                    int // number of later calls with its id, if there is a log
 	nextOpen                int // next open call of the turn with its id, -1 for none
 
 	changedID, changedName, changedArgs string // new values, "" for unchanged
@@ -278,12 +280,7 @@ func equalRange[T any](list []T, key int, of func(*T) int) (from, to int) {
 	return from, to
 }
 
-func (c *call) finalID() string {
-	if c.changedID != "" {
-		return c.changedID
-	}
-	return c.id
-}
+func (c *call) finalID() string { return cmp.Or(c.changedID, c.id) }
 
 // finalIDText returns the final id as a JSON string. An unchanged id keeps its
 // bytes.
@@ -294,12 +291,7 @@ func (c *call) finalIDText() string {
 	return c.idText
 }
 
-func (c *call) finalName() string {
-	if c.changedName != "" {
-		return c.changedName
-	}
-	return c.name
-}
+func (c *call) finalName() string { return cmp.Or(c.changedName, c.name) }
 
 // real reports whether the new result is a tool's own.
 func (c *call) real() bool { return c.reason == reasonGiven || c.reason == reasonLog }

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -243,7 +244,7 @@ func (langchainFormat) userText(h *history, m int, content string) string {
 
 func (langchainFormat) adopt(h *history, r *result) (turn, result string) {
 	raw := h.at(r.message)
-	call := `{"name":` + quote(adoptedName(r)) + `,"args":{},"id":` + quote(r.changedID) + `,"type":"tool_call"}`
+	call := `{"name":` + quote(cmp.Or(r.name, "unknown")) + `,"args":{},"id":` + quote(r.changedID) + `,"type":"tool_call"}`
 	turn = langchainFormOf(raw).write("ai", "AIMessage", `"type":"ai","content":"","tool_calls":[`+call+`],"invalid_tool_calls":[]`)
 	return turn, langchainWithID(raw, r.changedID)
 }

@@ -1,6 +1,9 @@
 package patch
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // langchainExFormat is a history of LangChain for Elixir. A tool message has the
 // results of a turn in a list. A turn may have several such messages.
@@ -218,7 +221,7 @@ func (langchainExFormat) userText(_ *history, _ int, content string) string {
 func (f langchainExFormat) adopt(_ *history, r *result) (turn, result string) {
 	id := quote(r.changedID)
 	turn = `{"role":"assistant","content":null,"status":"complete","tool_calls":[{"status":"complete","type":"function","call_id":` + id +
-		`,"name":` + quote(adoptedName(r)) + `,"arguments":{}}]}`
+		`,"name":` + quote(cmp.Or(r.name, "unknown")) + `,"arguments":{}}]}`
 	return turn, f.toolMessage([]string{setMember(r.raw, "tool_call_id", id)})
 }
 

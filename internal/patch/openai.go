@@ -1,5 +1,7 @@
 package patch
 
+import "cmp"
+
 // openAIFormat is a history of OpenAI's chat completions, which most other
 // providers accept too.
 // https://platform.openai.com/docs/api-reference/chat/create
@@ -85,6 +87,6 @@ func (openAIFormat) userText(_ *history, _ int, content string) string {
 
 func (openAIFormat) adopt(h *history, r *result) (turn, result string) {
 	id := quote(r.changedID)
-	turn = `{"role":"assistant","content":null,"tool_calls":[{"id":` + id + `,"type":"function","function":{"name":` + quote(adoptedName(r)) + `,"arguments":"{}"}}]}`
+	turn = `{"role":"assistant","content":null,"tool_calls":[{"id":` + id + `,"type":"function","function":{"name":` + quote(cmp.Or(r.name, "unknown")) + `,"arguments":"{}"}}]}`
 	return turn, setMember(h.at(r.message), "tool_call_id", id)
 }
