@@ -46,21 +46,15 @@ func setMember(object, name, value string) string {
 	return head + comma + quote(name) + ":" + value + object[len(head):]
 }
 
+// removeMember returns a JSON object without a member.
 func removeMember(object, name string) string {
-	start, end := blank(object), 0 // end of the preceding value
-	for m := valueOf(object).Members(); m.Next(); {
-		from := end
-		end = start + m.Offset() + len(m.Value.Raw)
-		switch {
-		case m.Key != name:
-		case from > 0:
-			return removeMember(object[:from]+object[end:], name)
-		default:
-			rest := strings.TrimLeft(object[end:], " \n\t\r")
-			return removeMember(object[:start+1]+strings.TrimPrefix(rest, ","), name)
+	var kept []string
+	for n, v := range members(object) {
+		if n != name {
+			kept = append(kept, quote(n)+":"+v)
 		}
 	}
-	return object
+	return "{" + strings.Join(kept, ",") + "}"
 }
 
 func editMember(object, name string, change func(value string) string) string {

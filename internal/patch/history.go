@@ -48,7 +48,7 @@ type history struct {
 	callBuffer         []call   // reused for the calls of a LangChain message
 
 	formOf int // 1 + the index of the LangChain message whose form is cached
-	form   langchainForm
+	form   langchainMessage
 }
 
 // role is the role of a message.

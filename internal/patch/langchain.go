@@ -2,7 +2,6 @@ package patch
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 )
 
@@ -40,6 +39,7 @@ type langchainMessage struct {
 	kind   string // its type, or its class
 	inner  string // the member that holds the fields: "", "data" or "kwargs"
 	fields string
+	path   string // class path of a constructor, as raw JSON
 }
 
 func langchainBody(raw string) langchainMessage {
@@ -52,6 +52,7 @@ func langchainBody(raw string) langchainMessage {
 		case name == "data" && v[0] == '{', name == "kwargs" && v[0] == '{':
 			m.inner, m.fields = name, v
 		case name == "id" && v[0] == '[':
+			m.path = v
 			for _, part := range elements(v) {
 				class = text(part)
 			}
@@ -198,14 +199,6 @@ func argsField(block string) string {
 	return "args"
 }
 
-func (langchainFormat) result(h *history, r *result) string {
-	raw := h.at(r.message)
-	if id := h.calls[r.call].finalID(); id != r.id {
-		return langchainWithID(raw, id)
-	}
-	return raw
-}
-
 // langchainEdit returns a message of any form with its fields changed.
 func langchainEdit(raw string, change func(fields string) string) string {
 	if body := langchainBody(raw); body.inner != "" {
@@ -214,7 +207,7 @@ func langchainEdit(raw string, change func(fields string) string) string {
 	return change(raw)
 }
 
-func langchainWithID(raw, id string) string {
+func (langchainFormat) withID(raw, id string) string {
 	return langchainEdit(raw, func(fields string) string { return setMember(fields, "tool_call_id", quote(id)) })
 }
 
@@ -239,45 +232,32 @@ func langchainFields(c *call) string {
 }
 
 func (langchainFormat) userText(h *history, m int, content string) string {
-	return langchainFormOf(h.at(m)).write("human", "HumanMessage", `"type":"human","content":`+content)
+	return langchainBody(h.at(m)).write("human", "HumanMessage", `"type":"human","content":`+content)
 }
 
-func (langchainFormat) adopt(h *history, r *result) (turn, result string) {
+func (f langchainFormat) adopt(h *history, r *result) (turn, result string) {
 	raw := h.at(r.message)
 	call := `{"name":` + quote(cmp.Or(r.name, "unknown")) + `,"args":{},"id":` + quote(r.changedID) + `,"type":"tool_call"}`
-	turn = langchainFormOf(raw).write("ai", "AIMessage", `"type":"ai","content":"","tool_calls":[`+call+`],"invalid_tool_calls":[]`)
-	return turn, langchainWithID(raw, r.changedID)
+	turn = langchainBody(raw).write("ai", "AIMessage", `"type":"ai","content":"","tool_calls":[`+call+`],"invalid_tool_calls":[]`)
+	return turn, f.withID(raw, r.changedID)
 }
 
-// langchainForm is one of the forms of LangChain's messages.
-type langchainForm struct {
-	inner string   // the member that holds the fields: "", "data" or "kwargs"
-	path  []string // class path of a constructor, as raw JSON
-}
-
-func langchainFormOf(raw string) langchainForm {
-	f := langchainForm{inner: langchainBody(raw).inner}
-	if f.inner == "kwargs" {
-		f.path = elementList(member(raw, "id"))
-	}
-	return f
-}
-
-// formAt returns the form of message m. It caches the form, because a message may
-// have many calls.
-func (h *history) formAt(m int) langchainForm {
+// formAt returns a message in whose form results are written. It caches the message,
+// because one may have many calls.
+func (h *history) formAt(m int) langchainMessage {
 	if h.formOf != m+1 {
-		h.formOf, h.form = m+1, langchainFormOf(h.at(m))
+		h.formOf, h.form = m+1, langchainBody(h.at(m))
 	}
 	return h.form
 }
 
-func (f langchainForm) write(kind, class, fields string) string {
-	switch f.inner {
+// write returns a message of another kind in the form of m.
+func (m langchainMessage) write(kind, class, fields string) string {
+	switch m.inner {
 	case "data":
 		return `{"type":"` + kind + `","data":{` + fields + `}}`
 	case "kwargs":
-		path := slices.Clone(f.path)
+		path := elementList(m.path)
 		if len(path) > 0 {
 			path[len(path)-1] = quote(class)
 		}

@@ -18,6 +18,8 @@ type messageFormat interface {
 	putResults(h *history, t int)
 	// result returns the message of an existing result that answers a call.
 	result(h *history, r *result) string
+	// withID returns a result with another id of its call.
+	withID(raw, id string) string
 	// synthetic returns the message of a call's new result.
 	synthetic(h *history, c *call) string
 	// userText returns a user's message in the form of message m.
@@ -78,8 +80,12 @@ func (*facts) putResults(h *history, t int) {
 	h.putAnswers(turn.from, turn.to, turn.directly)
 }
 
-func (f *facts) result(h *history, r *result) string {
-	return f.withCallID(h.at(r.message), &h.calls[r.call], r)
+func (*facts) result(h *history, r *result) string {
+	raw := h.at(r.message)
+	if id := h.calls[r.call].finalID(); id != r.id {
+		raw = h.format.(messageFormat).withID(raw, id)
+	}
+	return raw
 }
 
 func (*facts) synthetic(h *history, c *call) string { return h.format.message(c) }
