@@ -33,8 +33,10 @@ func (langchainFormat) readTurn(h *history, m int, body langchainMessage) {
 // calls are different calls. The other two views repeat them: the nth call of an id there
 // is the nth call of that id in the views before.
 func (h *history) addView(m, view int) {
-	first, known := h.turns[len(h.turns)-1].from, map[string][]int{}
+	var known map[string][]int
+	first := h.turns[len(h.turns)-1].from
 	if len(h.callBuffer) > 0 && view >= viewContent {
+		known = map[string][]int{}
 		for i := first; i < len(h.calls); i++ {
 			id := h.calls[i].id
 			known[id] = append(known[id], i)
