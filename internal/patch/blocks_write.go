@@ -89,15 +89,8 @@ func (w *blockWriter) keepResults(m int) {
 }
 
 func (h *history) onlyAnswers(m, t int) bool {
-	if !h.format.onlyResults(h, m) {
-		return false
-	}
-	for _, r := range h.resultsIn(m) {
-		if r.disposition != answering || h.calls[r.call].turn != t {
-			return false
-		}
-	}
-	return true
+	other := func(r result) bool { return r.disposition != answering || h.calls[r.call].turn != t }
+	return h.format.onlyResults(h, m) && !slices.ContainsFunc(h.resultsIn(m), other)
 }
 
 // rewritten returns a message with its changed calls, without the blocks that leave it,
@@ -153,12 +146,7 @@ func (w *blockWriter) user(m int) {
 }
 
 func (h *history) hasAnswers(m, t int) bool {
-	for _, r := range h.resultsIn(m) {
-		if r.disposition == answering && h.calls[r.call].turn == t {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.resultsIn(m), func(r result) bool { return r.disposition == answering && h.calls[r.call].turn == t })
 }
 
 // ownBlocks has the blocks that stay in a user's message.
