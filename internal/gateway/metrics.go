@@ -8,6 +8,9 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"streamer/internal/auth"
+	"streamer/internal/gateway/respond"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -67,6 +70,9 @@ func (g *Gateway) newRegistry() (*prometheus.Registry, error) {
 func (g *Gateway) serveMetrics(r *prometheus.Registry) handler {
 	h := promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true, DisableCompression: true})
 	return func(w http.ResponseWriter, r *http.Request) error {
+		if id := identity(r); !id.MayAll(auth.Metrics) && !id.MayAll(auth.Watch) {
+			return respond.Refuse(http.StatusForbidden, "the token does not permit to read the metrics")
+		}
 		w.Header().Set("Cache-Control", "no-store")
 		h.ServeHTTP(w, r)
 		return nil

@@ -6,6 +6,7 @@ import "time"
 type GatewayFlags struct {
 	HTTPListen        string        `name:"http-listen" group:"http" placeholder:"ADDRESS" default:"${http_listen}" help:"address of the page and the HTTP API; an address beyond loopback needs --http-token-file or --auth; if empty, no HTTP"`
 	HTTPTokenFile     string        `name:"http-token-file" group:"http" placeholder:"FILE" help:"file with the token that permits everything to HTTP clients"`
+	MetricsTokenFile  string        `group:"http" placeholder:"FILE" help:"file with a token that permits only to read /metrics, for Prometheus"`
 	Auth              string        `group:"http" placeholder:"FILE" help:"JSON file with the issuers of JSON Web Tokens of HTTP clients, which docs/gateway.md describes"`
 	HTTPTLSCert       string        `name:"http-tls-cert" group:"http" placeholder:"FILE" help:"PEM file of the certificate for HTTPS and HTTP/2; read again when it changes; if empty, HTTP without TLS"`
 	HTTPTLSKey        string        `name:"http-tls-key" group:"http" placeholder:"FILE" help:"PEM file of the key of --http-tls-cert"`
@@ -24,7 +25,7 @@ type GatewayFlags struct {
 }
 
 func (f *GatewayFlags) set(c *Config) {
-	c.HTTPListen, c.TokenFile, c.AuthFile = f.HTTPListen, f.HTTPTokenFile, f.Auth
+	c.HTTPListen, c.TokenFile, c.MetricsTokenFile, c.AuthFile = f.HTTPListen, f.HTTPTokenFile, f.MetricsTokenFile, f.Auth
 	c.CertFile, c.KeyFile = f.HTTPTLSCert, f.HTTPTLSKey
 	c.RepairBytes, c.RepairNATS = f.RepairBytes, f.RepairService
 	o := &c.Gateway
