@@ -5,13 +5,12 @@ import (
 	"strings"
 
 	"streamer/internal/events"
-	"streamer/internal/patch/profile"
 )
 
 // placeholders returns the texts that identify the synthetic results of this
 // package and of other systems. docs/repair.md names the systems that write them.
 func placeholders() []string {
-	texts := append(profile.Texts(),
+	texts := append(profileTexts(),
 		"Tool call {name} with id {id} did not complete - no result was recorded. It may have been cancelled or interrupted.",
 		"Tool call '{name}' with id '{id}' was interrupted before completion.",
 		"[Tool call was interrupted and did not return a result.]",
@@ -46,14 +45,6 @@ func placeholders() []string {
 
 // pattern is a text with the places {name} and {id}, as the parts between them.
 type pattern []string
-
-func compilePatterns(texts []string) []pattern {
-	var out []pattern
-	for _, t := range texts {
-		out = append(out, compilePattern(t))
-	}
-	return out
-}
 
 func compilePattern(text string) pattern {
 	return strings.Split(strings.ReplaceAll(text, "{name}", "{id}"), "{id}")
