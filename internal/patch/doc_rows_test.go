@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"streamer/internal/events"
+	"streamer/internal/patch/profile"
 )
 
 // TestDocumentedWords checks that docs/repair.md has every option with its values
@@ -77,7 +78,7 @@ func reasonRows() (rows []string) {
 func ours(text string) bool {
 	for _, r := range reasons() {
 		for _, lang := range events.Langs {
-			if s := events.Sentence(r, lang); text == s && !slices.Contains(profileTexts(), text) || text == withoutID(s) {
+			if s := events.Sentence(r, lang); text == s && !slices.Contains(profile.Texts(), text) || text == withoutID(s) {
 				return true
 			}
 		}

@@ -195,9 +195,9 @@ func (o Options) checkProfile() error {
 	}
 	switch {
 	case len(unused) > 0:
-		return fmt.Errorf("patch: profile %s fixes how a history is repaired; without effect beside it: %s", p.name, strings.Join(unused, ", "))
-	case o.Lang != "" && !slices.Contains(p.langs, o.Lang):
-		return fmt.Errorf("patch: profile %s has texts in %s only, not in %q", p.name, strings.Join(p.langs, ", "), o.Lang)
+		return fmt.Errorf("patch: profile %s fixes how a history is repaired; without effect beside it: %s", p.Name, strings.Join(unused, ", "))
+	case o.Lang != "" && !slices.Contains(p.Langs, o.Lang):
+		return fmt.Errorf("patch: profile %s has texts in %s only, not in %q", p.Name, strings.Join(p.Langs, ", "), o.Lang)
 	}
 	return nil
 }

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"streamer/internal/events"
+	"streamer/internal/patch/profile"
 )
 
 // placeholders returns the texts that identify the synthetic results of this
 // package and of other systems. docs/repair.md names the systems that write them.
 func placeholders() []string {
-	texts := append(profileTexts(),
+	texts := append(profile.Texts(),
 		"Tool call {name} with id {id} did not complete - no result was recorded. It may have been cancelled or interrupted.",
 		"Tool call '{name}' with id '{id}' was interrupted before completion.",
 		"[Tool call was interrupted and did not return a result.]",

@@ -3,104 +3,57 @@ package patch
 import (
 	"fmt"
 	"slices"
-	"strings"
 
-	"streamer/internal/events"
+	"streamer/internal/patch/profile"
 )
-
-// profile is the repair of another system, with its rules and its texts. The output
-// may break rules of a provider. The same history always has the same repair.
-type profile struct {
-	name   string
-	shapes []Shape
-	langs  []string // languages of its texts
-	// repair answers calls (answerCall), and drops results, as the system does.
-	repair func(h *history)
-}
-
-// profiles lists the systems; each is one file.
-func profiles() []profile {
-	return []profile{deepagents(), deepagentsJS(), eino(), eino08(), sagents()}
-}
-
-// The texts of the systems.
-const (
-	// wasCancelled is the text that most systems use.
-	wasCancelled       = "Tool call {name} with id {id} was cancelled - another message came in before it could be completed."
-	couldNotBeExecuted = "Tool call {name} with id {id} could not be executed - arguments were malformed or truncated." // deepagents
-	einoCanceled       = "Tool call {name} with id {id} was canceled - another message came in before it could be completed."
-	einoCancelledZH    = "工具调用 {name}（ID 为 {id}）已被取消——在其完成之前收到了另一条消息。"
-)
-
-func profileTexts() []string {
-	return []string{wasCancelled, einoCanceled, einoCancelledZH, couldNotBeExecuted}
-}
-
-// fillEmpty replaces {name} and {id} in a text, even if the values are empty.
-func fillEmpty(template, name, id string) string {
-	return strings.NewReplacer("{name}", name, "{id}", id).Replace(template)
-}
 
 // Profiles returns the valid values of Options.Profile.
 func Profiles() []string {
 	var names []string
-	for _, p := range profiles() {
-		names = append(names, p.name)
+	for _, p := range profile.All() {
+		names = append(names, p.Name)
 	}
 	return names
 }
 
-func profileOf(name string) (profile, bool) {
-	for _, p := range profiles() {
-		if p.name == name {
+func profileOf(name string) (profile.Profile, bool) {
+	for _, p := range profile.All() {
+		if p.Name == name {
 			return p, true
 		}
 	}
-	return profile{}, false
+	return profile.Profile{}, false
 }
 
 // profileFormat returns the format in which a profile reads a history. A history
 // without messages has any format.
-func profileFormat(p profile, f format, d *document) (format, error) {
+func profileFormat(p profile.Profile, f format, d *document) (format, error) {
 	switch {
-	case slices.Contains(p.shapes, f.about().shape):
+	case slices.Contains(p.Shapes, string(f.about().shape)):
 		return f, nil
 	case len(d.messages) == 0:
-		return formatOf(p.shapes[0], d)
+		return formatOf(Shape(p.Shapes[0]), d)
 	}
-	return nil, fmt.Errorf("patch: profile %s repairs histories of %v, and this one is of %s", p.name, p.shapes, f.about().shape)
-}
-
-// lastResults returns for each id the index of the last message with a result.
-func (h *history) lastResults() map[string]int {
-	last := make(map[string]int, len(h.results))
-	for _, r := range h.results {
-		last[r.id] = r.message
-	}
-	return last
-}
-
-// answerCall adds a result to a call. fields are the members of its message as JSON.
-func (h *history) answerCall(c *call, reason events.Text, fields string) {
-	c.reason, c.content = string(reason), fields
-	op := h.callOp("result_added", c)
-	op.Reason = c.reason
-	h.op(op)
-}
-
-// answerLangChain adds a tool message without a status. id is raw JSON, "" for none.
-func (h *history) answerLangChain(c *call, reason events.Text, text, name, id string) {
-	fields := `"type":"tool","content":` + quote(text) + `,"name":` + quote(name)
-	if id != "" {
-		fields += `,"tool_call_id":` + id
-	}
-	h.answerCall(c, reason, fields)
+	return nil, fmt.Errorf("patch: profile %s repairs histories of %v, and this one is of %s", p.Name, p.Shapes, f.about().shape)
 }
 
 // applyProfile writes the output as the system does: the new results of a turn go behind
 // it, before the existing ones.
-func (h *history) applyProfile(p profile) {
-	p.repair(h)
+func (h *history) applyProfile(p profile.Profile) {
+	changes := p.Repair(h.profileInput())
+	fields := map[int]string{} // by call
+	for _, a := range changes.Answers {
+		c := &h.calls[a.Call]
+		c.reason, c.content = string(a.Reason), quote(a.Text)
+		op := h.callOp("result_added", c)
+		op.Reason = c.reason
+		h.op(op)
+		fields[a.Call] = a.Fields
+	}
+	for _, r := range changes.Dropped {
+		h.results[r].disposition = dropped
+		h.dropResult(&h.results[r], "orphan_dropped", "")
+	}
 	t, r := 0, 0
 	for m := range h.messages {
 		for r < len(h.results) && h.results[r].message < m {
@@ -113,15 +66,33 @@ func (h *history) applyProfile(p profile) {
 		if t == len(h.turns) || h.turns[t].first != m {
 			continue
 		}
-		for _, c := range h.calls[h.turns[t].from:h.turns[t].to] {
+		for c := h.turns[t].from; c < h.turns[t].to; c++ {
 			switch {
-			case c.content == "":
+			case h.calls[c].content == "":
 			case h.format.about().shape == LangChain:
-				h.add(h.formAt(m).write("tool", "ToolMessage", c.content))
+				h.add(h.formAt(m).write("tool", "ToolMessage", fields[c]))
 			default:
-				h.add("{" + c.content + "}")
+				h.add("{" + fields[c] + "}")
 			}
 		}
 		t++
 	}
+}
+
+func (h *history) profileInput() *profile.History {
+	in := &profile.History{Shape: string(h.format.about().shape), Lang: h.opts.Lang}
+	for _, t := range h.turns {
+		in.Turns = append(in.Turns, t.first)
+	}
+	for i := range h.calls {
+		c := &h.calls[i]
+		in.Calls = append(in.Calls, profile.Call{
+			Turn: c.turn, Message: h.at(c.message), At: c.message, ID: c.id, Name: c.name, RawID: c.idText,
+			Valid: c.view&viewCalls != 0, Invalid: c.view&viewInvalid != 0,
+		})
+	}
+	for _, r := range h.results {
+		in.Results = append(in.Results, profile.Result{ID: r.id, RawID: r.idText, At: r.message, Turn: r.after})
+	}
+	return in
 }

@@ -1,4 +1,4 @@
-package patch
+package profile
 
 import "streamer/internal/events"
 
@@ -9,13 +9,14 @@ import "streamer/internal/events"
 // A result answers every preceding call with its id. Messages are read and written
 // in LangChain's shape. A call without an id, for which sagents raises an error,
 // stays unchanged.
-func sagents() profile {
-	return profile{"sagents", []Shape{LangChain}, []string{"en"}, func(h *history) {
-		last := h.lastResults()
-		for i := range h.calls {
-			if c := &h.calls[i]; c.id != "" && c.view&viewCalls != 0 && last[c.id] <= c.message {
-				h.answerLangChain(c, events.TextNewMessage, fillEmpty(wasCancelled, c.name, c.id), c.name, c.finalIDText())
+func sagents() Profile {
+	return Profile{Name: "sagents", Shapes: []string{"langchain"}, Langs: []string{"en"}, Repair: func(h *History) (ch Changes) {
+		last := h.later()
+		for i := range h.Calls {
+			if c := &h.Calls[i]; c.ID != "" && c.Valid && last[c.ID] <= c.At {
+				ch.langchain(i, events.TextNewMessage, fill(wasCancelled, c.Name, c.ID), c.Name, c.stringID())
 			}
 		}
+		return ch
 	}}
 }
