@@ -8,6 +8,7 @@ import (
 	"streamer/internal/decode/bedrock"
 	"streamer/internal/decode/claudecode"
 	"streamer/internal/decode/codex"
+	"streamer/internal/decode/codexserver"
 	"streamer/internal/decode/cohere"
 	"streamer/internal/decode/cursoragent"
 	"streamer/internal/decode/gemini"
@@ -42,6 +43,7 @@ var formats = [...]wire.Format{
 	claudecode.Format(),
 	codex.Format(),
 	codex.Rollout(),
+	codexserver.Format(),
 	cursoragent.Format(),
 }
 
