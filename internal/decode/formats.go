@@ -16,6 +16,7 @@ import (
 	"streamer/internal/decode/langchain"
 	"streamer/internal/decode/ollama"
 	"streamer/internal/decode/openai"
+	"streamer/internal/decode/opencode"
 	"streamer/internal/decode/responses"
 	"streamer/internal/decode/vercelui"
 	"streamer/internal/decode/wire"
@@ -45,6 +46,7 @@ var formats = [...]wire.Format{
 	codex.Rollout(),
 	codexserver.Format(),
 	cursoragent.Format(),
+	opencode.Format(),
 }
 
 // Names returns the names of the formats, as the header Streamer-Format takes

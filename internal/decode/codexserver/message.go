@@ -127,11 +127,7 @@ func (d *decoder) endTurn(w *wire.Writer, t *Thread, turn jsonscan.Value) {
 		w.Emit(t.chunk(chunks.Finish))
 		w.Emit(t.chunk(chunks.Ended))
 	default:
-		if c.Kind = chunks.Failure; c.Status == "error" {
-			c.Status = ""
-		}
-		c.Run, c.Part = "", 0
-		w.Emit(c)
+		w.Emit(chunks.Chunk{Kind: chunks.Failure, Namespace: t.Namespace, Text: c.Text})
 	}
 	*t = Thread{ID: t.ID, Namespace: t.Namespace}
 }
