@@ -7,6 +7,7 @@ import (
 	"streamer/internal/decode/anthropic"
 	"streamer/internal/decode/bedrock"
 	"streamer/internal/decode/claudecode"
+	"streamer/internal/decode/claudetranscript"
 	"streamer/internal/decode/codex"
 	"streamer/internal/decode/codexserver"
 	"streamer/internal/decode/cohere"
@@ -42,6 +43,7 @@ var formats = [...]wire.Format{
 	acp.Format(),
 	agui.Format(),
 	claudecode.Format(),
+	claudetranscript.Format(),
 	codex.Format(),
 	codex.Rollout(),
 	codexserver.Format(),
