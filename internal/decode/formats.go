@@ -18,6 +18,7 @@ import (
 	"streamer/internal/decode/ollama"
 	"streamer/internal/decode/openai"
 	"streamer/internal/decode/opencode"
+	"streamer/internal/decode/pi"
 	"streamer/internal/decode/responses"
 	"streamer/internal/decode/vercelui"
 	"streamer/internal/decode/wire"
@@ -49,6 +50,7 @@ var formats = [...]wire.Format{
 	codexserver.Format(),
 	cursoragent.Format(),
 	opencode.Format(),
+	pi.Format(),
 }
 
 // Names returns the names of the formats, as the header Streamer-Format takes

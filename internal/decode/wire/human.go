@@ -58,3 +58,15 @@ func IsText(v jsonscan.Value) bool {
 	}
 	return false
 }
+
+// OneText returns the text of a list of one text block, and any other value as ContentOf
+// does.
+func (w *Writer) OneText(v jsonscan.Value) (content, text string) {
+	if e := v.Elements(); e.Next() {
+		only := e.Value
+		if t := textOf(only); t.IsString() && !e.Next() {
+			return "", w.Text(t)
+		}
+	}
+	return w.ContentOf(v)
+}
