@@ -14,6 +14,7 @@ import (
 	"streamer/internal/decode/cursoragent"
 	"streamer/internal/decode/gemini"
 	"streamer/internal/decode/geminicli"
+	"streamer/internal/decode/geminilive"
 	"streamer/internal/decode/langchain"
 	"streamer/internal/decode/ollama"
 	"streamer/internal/decode/openai"
@@ -34,6 +35,7 @@ var formats = [...]wire.Format{
 	langchain.Protocol(),
 	gemini.Format(),
 	gemini.Interactions(),
+	geminilive.Format(),
 	openai.Mistral(),
 	ollama.Format(),
 	cohere.Format(),

@@ -45,6 +45,7 @@ func claims(f wire.Frame) wire.Claim {
 	f.Read(
 		kind.From("type"), message.From("message"), role.From("role"), content.From("content"), failure.From("error"),
 		foreign.From("sequence_number"), foreign.From("event_id"), foreign.From("stream_id"), foreign.From("status"), // of OpenAI
+		foreign.From("sessionID"), // of opencode
 	)
 	switch kind.Str {
 	case "message_start":
