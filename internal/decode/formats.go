@@ -18,6 +18,7 @@ import (
 	"streamer/internal/decode/langchain"
 	"streamer/internal/decode/ollama"
 	"streamer/internal/decode/openai"
+	"streamer/internal/decode/openaiagents"
 	"streamer/internal/decode/opencode"
 	"streamer/internal/decode/pi"
 	"streamer/internal/decode/responses"
@@ -53,6 +54,7 @@ var formats = [...]wire.Format{
 	cursoragent.Format(),
 	opencode.Format(),
 	pi.Format(),
+	openaiagents.Format(),
 }
 
 // Names returns the names of the formats, as the header Streamer-Format takes
