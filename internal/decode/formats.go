@@ -21,6 +21,7 @@ import (
 	"streamer/internal/decode/openaiagents"
 	"streamer/internal/decode/opencode"
 	"streamer/internal/decode/pi"
+	"streamer/internal/decode/pydanticai"
 	"streamer/internal/decode/responses"
 	"streamer/internal/decode/vercelui"
 	"streamer/internal/decode/wire"
@@ -55,6 +56,7 @@ var formats = [...]wire.Format{
 	opencode.Format(),
 	pi.Format(),
 	openaiagents.Format(),
+	pydanticai.Format(),
 }
 
 // Names returns the names of the formats, as the header Streamer-Format takes
