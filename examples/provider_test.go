@@ -43,6 +43,7 @@ func endpoints() []endpoint {
 		{"bedrock-runtime.us-east-1.amazonaws.com:443", "/model/us.amazon.nova-lite-v1:0/converse-stream", "Authorization", "bedrock/parallel", eventStreamOf, ""},
 		{"127.0.0.1:11434", "/api/chat", "", "ollama/calls", lineOf, ""},
 		{"127.0.0.1:4096", "/event", "", "opencode/deltas", dataOf, ""},
+		{"127.0.0.1:8000", "/run_sse", "", "adk/parallel", dataOf, ""},
 		{"app.example.com:443", "/api/chat", "", "vercel-ui/steps", dataOf, "data: [DONE]\n\n"},
 		{"langgraph.example.com:443", "/threads/42/runs/stream", "X-Api-Key", "langchain/server-turn", eventOf, ""},
 	}

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"streamer/internal/decode/acp"
+	"streamer/internal/decode/adk"
 	"streamer/internal/decode/agui"
 	"streamer/internal/decode/aisdk4"
 	"streamer/internal/decode/anthropic"
@@ -57,6 +58,7 @@ var formats = [...]wire.Format{
 	pi.Format(),
 	openaiagents.Format(),
 	pydanticai.Format(),
+	adk.Format(),
 }
 
 // Names returns the names of the formats, as the header Streamer-Format takes

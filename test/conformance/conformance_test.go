@@ -319,7 +319,8 @@ var endings = map[string]*regexp.Regexp{
 // results compares the results and the parents of the calls with what is expected.
 func (r *recording) results(list []events.Event) (wrong []string) {
 	var calls []*events.Event
-	results, parents, awaited := map[string]*events.Event{}, map[string]string{}, map[string]bool{}
+	results, parents := map[string]*events.Event{}, map[string]string{}
+	awaited, moved := map[string]bool{}, map[string]bool{}
 	for i := range list {
 		switch e := &list[i]; e.Type {
 		case events.ToolCallStart:
@@ -329,6 +330,8 @@ func (r *recording) results(list []events.Event) (wrong []string) {
 			parents[e.Call] = e.ParentCall
 		case events.ToolCallAwaiting:
 			awaited[e.Call] = true
+		case events.ToolCallProgress:
+			moved[e.Call] = true
 		case events.ToolCallResult:
 			results[e.Call] = e
 		}
@@ -353,6 +356,10 @@ func (r *recording) results(list []events.Event) (wrong []string) {
 			continue
 		}
 		switch e := results[c.Call]; {
+		case want.Result.Intermediate:
+			if e != nil || !moved[c.Call] {
+				wrong = append(wrong, fmt.Sprintf("call %d: the result is %+v, progress %v, want progress", i, e, moved[c.Call]))
+			}
 		case e == nil:
 			wrong = append(wrong, fmt.Sprintf("call %d: no result", i))
 		case e.Synthetic:

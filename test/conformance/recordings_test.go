@@ -68,11 +68,13 @@ type expectedCall struct {
 // expectedResult is the text of a result: its length in characters and the
 // beginning of its SHA-256, "" where it is not listed.
 type expectedResult struct {
-	Error   bool    `json:"error"`
-	Aborted bool    `json:"aborted"`
-	Text    *string `json:"text"` // instead of its length and sum
-	Chars   int     `json:"chars"`
-	SHA256  string  `json:"sha256_8"`
+	Error   bool `json:"error"`
+	Aborted bool `json:"aborted"`
+	// Intermediate: the call goes on, so the result is progress.
+	Intermediate bool    `json:"intermediate"`
+	Text         *string `json:"text"` // instead of its length and sum
+	Chars        int     `json:"chars"`
+	SHA256       string  `json:"sha256_8"`
 }
 
 // complete converts the texts of the streams of agents.
