@@ -112,7 +112,7 @@ func stubs(t *testing.T) string {
 		"claude": "claude-code/partial", "codex exec": "codex-exec/turns", "codex app-server": "codex-app-server/deltas",
 		"gemini": "gemini-cli/run", "cursor-agent": "cursor-agent/run",
 		"opencode": "opencode/run", "pi": "pi/deltas", "python3 live.py": "gemini-live/snake", "node agent.js": "openai-agents/turns",
-		"python3 agent.py": "pydantic-ai/parallel",
+		"python3 agent.py": "pydantic-ai/parallel", "node strands.js": "strands/parallel",
 	} {
 		name, first, _ := strings.Cut(command, " ")
 		f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o755)

@@ -24,6 +24,7 @@ import (
 	"streamer/internal/decode/pi"
 	"streamer/internal/decode/pydanticai"
 	"streamer/internal/decode/responses"
+	"streamer/internal/decode/strands"
 	"streamer/internal/decode/vercelui"
 	"streamer/internal/decode/wire"
 )
@@ -59,6 +60,7 @@ var formats = [...]wire.Format{
 	openaiagents.Format(),
 	pydanticai.Format(),
 	adk.Format(),
+	strands.Format(),
 }
 
 // Names returns the names of the formats, as the header Streamer-Format takes
