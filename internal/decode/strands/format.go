@@ -26,9 +26,7 @@ func Format() wire.Format {
 	converse := bedrock.Format()
 	return wire.Format{
 		Name: "strands", Shape: "bedrock",
-		Keys: []string{
-			"type", "init_event_loop", "start_event_loop", "current_tool_use", "tool_stream_event", "force_stop", "message", "start", "result", "data",
-		},
+		Keys:   []string{"type", "init_event_loop", "start_event_loop", "current_tool_use", "tool_stream_event", "force_stop"},
 		Claims: claims,
 		New:    func() wire.Decoder { return &decoder{Bedrock: converse.New(), converse: converse.Claims} },
 	}
@@ -51,24 +49,10 @@ func claims(f wire.Frame) wire.Claim {
 	switch {
 	case e.initial.Kind == jsonscan.True, e.loop.Kind == jsonscan.True, e.current.IsObject(), e.tool.IsObject(), e.stop.Kind == jsonscan.True && e.why.Raw != "":
 		return wire.Surely
-	case e.message.IsObject():
-		return wire.SurelyIf(ofConverse(e.message), wire.IfKnown)
-	case e.event.IsObject(), e.data.IsString(), e.begins.Kind == jsonscan.True, e.result.Present(), e.lifecycle.Present():
+	case e.message.IsObject(), e.event.IsObject(), e.data.IsString(), e.begins.Kind == jsonscan.True, e.result.Present(), e.lifecycle.Present():
 		return wire.IfKnown
 	}
 	return wire.No
-}
-
-// ofConverse reports whether a message has a role and blocks of Bedrock, without types.
-func ofConverse(v jsonscan.Value) bool {
-	var role, content, id jsonscan.Value
-	v.Read(role.From("role"), content.From("content"), id.From("id"))
-	e := content.Elements()
-	if !role.IsString() || id.Present() || !e.Next() {
-		return false
-	}
-	block := e.Value
-	return block.Member("toolUse").IsObject() || block.Member("toolResult").IsObject() || block.Member("text").IsString() && !block.Member("type").Present()
 }
 
 type event struct {
