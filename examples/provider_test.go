@@ -39,6 +39,7 @@ func endpoints() []endpoint {
 		{"api.openai.com:443", "/v1/chat/completions", "Authorization", "openai-chat/parallel", dataOf, "data: [DONE]\n\n"},
 		{"api.openai.com:443", "/v1/responses", "Authorization", "openai-responses/calls", dataOf, ""},
 		{"api.anthropic.com:443", "/v1/messages", "X-Api-Key", "anthropic/parallel", dataOf, ""},
+		{"api.anthropic.com:443", "/v1/sessions/sesn_42/events/stream", "X-Api-Key", "claude-managed-agents/parallel", dataOf, ""},
 		{"generativelanguage.googleapis.com:443", "/v1beta/models/gemini-2.5-flash:streamGenerateContent", "X-Goog-Api-Key", "gemini/partial-args", dataOf, ""},
 		{"bedrock-runtime.us-east-1.amazonaws.com:443", "/model/us.amazon.nova-lite-v1:0/converse-stream", "Authorization", "bedrock/parallel", eventStreamOf, ""},
 		{"127.0.0.1:11434", "/api/chat", "", "ollama/calls", lineOf, ""},

@@ -17,6 +17,7 @@ import (
 	"streamer/internal/decode/geminicli"
 	"streamer/internal/decode/geminilive"
 	"streamer/internal/decode/langchain"
+	"streamer/internal/decode/managedagents"
 	"streamer/internal/decode/ollama"
 	"streamer/internal/decode/openai"
 	"streamer/internal/decode/openaiagents"
@@ -61,6 +62,7 @@ var formats = [...]wire.Format{
 	pydanticai.Format(),
 	adk.Format(),
 	strands.Format(),
+	managedagents.Format(),
 }
 
 // Names returns the names of the formats, as the header Streamer-Format takes
