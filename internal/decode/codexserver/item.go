@@ -53,9 +53,21 @@ func (d *decoder) item(w *wire.Writer, t *Thread, v jsonscan.Value, completed bo
 		d.call(w, t, &i, id, completed)
 	case "hookPrompt", "subAgentActivity", "enteredReviewMode", "exitedReviewMode", "contextCompaction":
 	default:
-		w.Unknown("item", i.kind.Str, v)
+		unknownItem(w, "item", i.kind.Str, v)
 	}
 	return nil
+}
+
+// unknownItem reads an item of an unknown type, or in an unknown message. Items of calls
+// have more than a text.
+func unknownItem(w *wire.Writer, what, kind string, v jsonscan.Value) {
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "id", "type", "text", "clientId", "content", "summary", "phase", "memoryCitation", "delivery", "questions", "fragments", "review":
+		default:
+			w.UnknownCall(what, kind, m.Key)
+		}
+	}
 }
 
 // call emits a call when its item starts, and its result when it is completed. Items that
@@ -115,6 +127,9 @@ func (d *decoder) called(w *wire.Writer, i *item) (name, kind, args string) {
 	switch name {
 	case "mcpToolCall", "dynamicToolCall":
 		kind = map[bool]string{true: "mcp"}[name == "mcpToolCall"]
+		if !i.args.Present() {
+			w.UnknownMembers("the item", i.whole, "tool", "result", "error", "contentItems")
+		}
 		return cmp.Or(w.Text(i.tool), name), kind, cmp.Or(w.Compact(i.args.Raw), "{}")
 	case "collabAgentToolCall":
 		return cmp.Or(w.Text(i.tool), name), kind, object(w, member{`"prompt"`, i.prompt}, member{`"receiverThreadIds"`, i.receivers})

@@ -60,6 +60,7 @@ func (d *decoder) other(w *wire.Writer, m *message, itemID jsonscan.Value, f wir
 	case wire.HasAnyPrefix(method, "item/commandExecution/", "item/reasoning/", "item/autoApprovalReview/", "rawResponseItem/"):
 	case strings.HasPrefix(method, "codex/event/") && len(d.Threads) > 0: // repeats items in the form of 2025
 	case wire.HasAnyPrefix(method, "item/", "turn/", "codex/event/"), !strings.Contains(method, "/"):
+		unknownItem(w, "message", method, m.params.Member("item"))
 		w.Unknown("message", method, f.JSON)
 	}
 	return nil

@@ -30,6 +30,9 @@ func (d *decoder) event(w *wire.Writer, e *event, whole jsonscan.Value) *wire.Pr
 	}
 	switch kind := e.kind.Str; kind {
 	case "agent.tool_use", "agent.mcp_tool_use", "agent.custom_tool_use":
+		if !e.input.Present() {
+			w.UnknownMembers("the event", whole)
+		}
 		return d.call(w, e, id)
 	case "agent.tool_result", "agent.mcp_tool_result", "user.custom_tool_result", "user.tool_result":
 		return d.result(w, e)

@@ -128,6 +128,9 @@ func (d *decoder) call(w *wire.Writer, s *Session, message string, p *part) *wir
 		c.Kind, c.Name, c.Final, c.Opens, c.Whole, c.ParentCall = chunks.Fragment, w.Text(p.tool), true, at < 0 && !ended, ended && at < 0, s.parent()
 		if whole = status.Str != "pending"; whole {
 			w.SetArgs(&c, input)
+			if !input.Present() {
+				w.UnknownMembers("the state of the call", p.state, "output", "metadata", "title", "error")
+			}
 		}
 		w.Emit(c)
 		if c = of; whole {

@@ -86,6 +86,7 @@ type decoder struct {
 	Running bool
 	Open    bool     // a message of the model has begun
 	Streams bool     // its texts have come
+	Calling bool     // the args of a call come
 	Stop    string   // the stop reason of the last message
 	Failure string   // and its error
 	Calls   []string // ids of the calls without a result, oldest first
@@ -95,6 +96,7 @@ func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("r", &d.Running)
 	f.Flag("o", &d.Open)
 	f.Flag("t", &d.Streams)
+	f.Flag("k", &d.Calling)
 	f.Text("s", &d.Stop)
 	f.Text("e", &d.Failure)
 	f.Texts("c", &d.Calls)
@@ -130,6 +132,9 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		}
 		d.update(w, e.update)
 	case "tool_execution_start", "tool_execution_update", "tool_execution_end":
+		if kind == "tool_execution_start" && !e.args.Present() {
+			w.UnknownMembers("the event", f.JSON, "toolCallId", "toolName")
+		}
 		return d.execution(w, &e)
 	case "session", "turn_start", "turn_end", "response", "extension_ui_request", "extension_error":
 	default:
@@ -153,7 +158,7 @@ func (d *decoder) end(w *wire.Writer) {
 
 func (d *decoder) begin(w *wire.Writer) {
 	w.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
-	d.Open, d.Streams, d.Stop, d.Failure = true, false, "", ""
+	d.Open, d.Streams, d.Calling, d.Stop, d.Failure = true, false, false, "", ""
 }
 
 // execution emits a call that is not known, its progress and its result.

@@ -32,12 +32,14 @@ func (d *decoder) update(w *wire.Writer, v jsonscan.Value) {
 		c.ID, c.Name = begun(w, partial, index.Int())
 		c.Final = c.ID != ""
 		d.opens(c.ID)
+		d.Calling = true
 		w.EmitCall(c)
 	case "toolcall_delta":
 		if text := w.Text(delta); text != "" {
 			w.Emit(chunks.Chunk{Kind: chunks.Fragment, Index: wire.RawIndex(index), Args: text, Exact: true})
 		}
 	case "toolcall_end":
+		d.Calling = false
 		if call.IsObject() {
 			d.call(w, wire.RawIndex(index), call)
 		} else {
@@ -45,6 +47,9 @@ func (d *decoder) update(w *wire.Writer, v jsonscan.Value) {
 		}
 	case "start", "text_start", "thinking_start", "done", "error":
 	default:
+		if d.Calling && delta.IsString() {
+			w.UnknownCall("assistantMessageEvent", kind.Str, "delta")
+		}
 		w.Unknown("assistantMessageEvent", kind.Str, v)
 	}
 }

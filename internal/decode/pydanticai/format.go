@@ -172,6 +172,9 @@ func called(w *wire.Writer, part jsonscan.Value) chunks.Chunk {
 		c.CallKind, c.Provider = "server", true
 	}
 	w.SetArgs(&c, args)
+	if args.Raw == "" {
+		w.UnknownMembers("the part", part, "tool_name", "tool_call_id", "tool_kind")
+	}
 	return c
 }
 

@@ -22,6 +22,9 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case "beforeInvocationEvent":
 		d.start(w)
 	case "beforeToolCallEvent":
+		if !e.toolUse.IsObject() {
+			return wire.WrongType("toolUse", e.toolUse, "an object")
+		}
 		d.call(w, e.toolUse)
 	case "toolStreamUpdateEvent":
 		d.progress(w, e.event.Member("data"))
@@ -89,6 +92,9 @@ func (d *decoder) delta(w *wire.Writer, v jsonscan.Value, index string) {
 	case "reasoningContentDelta":
 		w.EmitText(chunks.Chunk{Kind: chunks.Reasoning, Part: d.Block}, text)
 	case "toolUseInputDelta":
+		if !input.Present() {
+			w.UnknownMembers("the delta", v)
+		}
 		if s := w.Text(input); s != "" {
 			w.Emit(chunks.Chunk{Kind: chunks.Fragment, Index: index, Args: s, Exact: true})
 		}
@@ -123,6 +129,8 @@ func (d *decoder) message(w *wire.Writer, v jsonscan.Value, python bool) (proble
 				if python {
 					d.call(w, m.Value)
 				} // else it has an event before it runs
+			default:
+				w.UnknownMember("the content block", m.Key, m.Value)
 			}
 		}
 	}

@@ -126,6 +126,9 @@ func (d *decoder) call(w *wire.Writer, v jsonscan.Value) {
 	if s := w.Text(id); s != "" && !slices.Contains(d.Open, wire.Keep(s)) {
 		c := chunks.Chunk{Kind: chunks.Fragment, ID: s, Name: w.Text(name), Final: true, Whole: true}
 		w.SetArgs(&c, input)
+		if !input.Present() {
+			w.UnknownMembers("toolUse", v, "toolUseId", "name")
+		}
 		w.Emit(c)
 		w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: s})
 		d.opens(s)
