@@ -39,7 +39,13 @@ func Format() wire.Format {
 func claims(f wire.Frame) wire.Claim {
 	switch f.Type() {
 	case "raw_model_stream_event", "raw_response_event", "run_item_stream_event", "agent_updated_stream_event":
-		return wire.Surely
+		for m := f.Members(); m.Next(); {
+			switch m.Key {
+			case "data", "item", "agent", "new_agent":
+				return wire.Surely
+			}
+		}
+		return wire.IfKnown
 	}
 	return wire.No
 }
