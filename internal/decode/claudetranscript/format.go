@@ -153,10 +153,7 @@ func (d *decoder) agent(w *wire.Writer, l *line) *Agent {
 // starter returns the call that started a subagent with a prompt, or "".
 func (d *decoder) starter(prompt string) (id string) {
 	at := slices.IndexFunc(d.Tasks, func(t Task) bool { return t.Prompt == wire.Keep(prompt) })
-	if at < 0 {
-		at = 0
-	}
-	if at < len(d.Tasks) {
+	if at = max(at, 0); at < len(d.Tasks) {
 		id = d.Tasks[at].ID
 		d.Tasks = slices.Delete(d.Tasks, at, at+1)
 	}

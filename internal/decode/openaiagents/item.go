@@ -29,7 +29,7 @@ func (d *decoder) item(w *wire.Writer, name string, item jsonscan.Value) *wire.P
 	switch name {
 	case "tool_called", "handoff_requested":
 		d.call(w, "", &i)
-	case "tool_output", "handoff_occurred", "handoff_occured": // the latter in Python
+	case "tool_output", "handoff_occurred", "handoff_occured": //nolint:misspell // Python spells it so
 		if i.id.IsString() {
 			result(w, &i, output)
 		}
