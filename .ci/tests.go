@@ -5,10 +5,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -39,7 +41,7 @@ var mustRun = []string{
 var sequential = regexp.MustCompile(`^streamer/(test/conformance|internal(/(events|inputs|jsonscan|chunks|decode|lifecycle|patch|session|encode)(/.*)?)?)$`)
 
 func main() {
-	r := report{out: os.Stdout, output: map[[2]string]*bytes.Buffer{}}
+	r := report{out: os.Stdout, output: map[[2]string]*bytes.Buffer{}, took: map[string]float64{}}
 	concurrent, core, err := packages()
 	if err == nil {
 		// They wait more than they compute.
@@ -82,6 +84,7 @@ type report struct {
 	passed  []string                    // names of tests
 	failed  []string                    // the lines of assertions that failed
 	skipped []string                    // package, test and reason
+	took    map[string]float64          // seconds by package and test, of those that took long
 }
 
 // run runs `go test` with further arguments and collects its results.
@@ -148,6 +151,9 @@ func (r *report) end(e *event, text string) {
 		fmt.Fprintf(r.out, "ok   %s (%.1f s)\n", e.Package, e.Elapsed)
 	case e.Test != "" && e.Action == "pass":
 		r.passed = append(r.passed, e.Test)
+		if e.Elapsed > 20 && !strings.Contains(e.Test, "/") {
+			r.took[e.Package+" "+e.Test] = e.Elapsed
+		}
 	case e.Test != "":
 		r.skipped = append(r.skipped, e.Package+" "+e.Test+": "+strings.TrimSpace(text))
 	}
@@ -194,6 +200,9 @@ func (r *report) verdict() error {
 		if !slices.Contains(r.passed, name) {
 			errs = append(errs, fmt.Errorf("%s did not pass", name))
 		}
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(r.took), func(a, b string) int { return cmp.Compare(r.took[b], r.took[a]) }) {
+		fmt.Fprintf(r.out, "%6.0f s  %s\n", r.took[name], name)
 	}
 	fmt.Fprintf(r.out, "%d tests and subtests passed, %d were skipped because their recorded streams or programs are not available\n", len(r.passed), absent)
 	return errors.Join(errs...)

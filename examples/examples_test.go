@@ -186,15 +186,9 @@ func TestRepairPython(t *testing.T) {
 
 // TestRepairLangGraph checks the middleware in agents of the real LangGraph.
 func TestRepairLangGraph(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed: langgraph-js was not run")
-	}
-	if _, err := os.Stat("langgraph-js/node_modules"); err != nil {
-		t.Skip("LangGraph is not installed: `npm ci` in examples/langgraph-js installs it")
-	}
+	requireNode(t, "langgraph-js")
 	http, _ := serve(t)
-	cmd := exec.Command(node, "--test", "--test-reporter=tap", "repair.test.js")
+	cmd := exec.Command("node", "--test", "--test-reporter=tap", "repair.test.js")
 	cmd.Dir, cmd.Env = "langgraph-js", append(os.Environ(), "STREAMER_URL="+http)
 	if out, _ := run(t, cmd, ""); !regexp.MustCompile(`(?m)^# pass [1-9]`).MatchString(out) || !strings.Contains(out, "\n# skipped 0\n") {
 		t.Errorf("repair.test.js prints\n%s", out)

@@ -1,10 +1,12 @@
 package examples_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,10 +14,35 @@ import (
 )
 
 // TestLangGraphAgent runs the LangGraph agent, interrupts a tool of it, and checks what
-// the agent does and what a client of the AI SDK shows.
+// the agent does and what a client of the AI SDK shows. It also answers a call.
 func TestLangGraphAgent(t *testing.T) {
 	requireNode(t, "langgraph-agent", "../test/clients")
-	server, nats := deployed(t, "agent")
+	server, _ := serve(t)
+	for _, c := range []struct{ answer, status, result string }{
+		{`"decision":"edit","args":{"q":"a chart"}`, "completed", `"published a chart"`},
+		{`"decision":"reply","value":"tomorrow"`, "completed", `"not published: tomorrow"`},
+		{`"decision":"deny"`, "denied", ``},
+	} {
+		_, rest, _ := strings.Cut(c.answer, `:"`)
+		name, _, _ := strings.Cut(rest, `"`)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agent := start(t, example("langgraph-agent", "STREAMER_URL="+server, "agent.js", name, "Publish a map."))
+			agent.await(t, "waits for a person")
+			log := read(t, server, name, func(e *events.Event) bool { return e.Type == events.ToolCallAwaiting })
+			post(t, server+"/v1/sessions/"+name+"/answer", fmt.Sprintf(`{"call":%q,%s,"by":"ann"}`, log[len(log)-1].Call, c.answer))
+			agent.await(t, "run completed")
+			agent.exit(t)
+			log = read(t, server, name, func(e *events.Event) bool { return e.Type == events.RunFinished && e.Status == events.Completed })
+			results := of(log, events.ToolCallResult)
+			if len(results) != 1 || string(results[0].Status) != c.status || c.result != "" && string(results[0].ToolResult) != c.result {
+				t.Errorf("the results are %+v: want one, %s %s", results, c.status, c.result)
+			}
+			if late := append(of(log, events.ToolCallLateResult), of(log, events.Rejected)...); len(late) > 0 {
+				t.Errorf("late results, rejections: %+v", late)
+			}
+		})
+	}
 	for _, c := range []struct {
 		name      string
 		interrupt func(call string) string // body
@@ -29,7 +56,7 @@ func TestLangGraphAgent(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			path := strings.ReplaceAll(c.name, " ", "%20")
-			agent := start(t, example("langgraph-agent", "STREAMER_NATS_URL="+nats, "agent.js", c.name, "What is a fjord?"))
+			agent := start(t, example("langgraph-agent", "STREAMER_URL="+server, "agent.js", c.name, "What is a fjord?"))
 			agent.await(t, "crawl runs")
 			read(t, server, path, func(e *events.Event) bool { return e.Type == events.RunStarted })
 			client := startAISDK(t, server+"/v1/ai-sdk/"+path+"/stream", c.name)
@@ -41,7 +68,7 @@ func TestLangGraphAgent(t *testing.T) {
 				return e.Type == events.ToolCallResult
 			})
 			post(t, server+"/v1/sessions/"+path+"/interrupt", c.interrupt(crawl))
-			agent.await(t, "crawl stopped: Tool call crawl with id call_")
+			agent.await(t, "crawl stopped")
 			agent.await(t, c.end)
 			agent.exit(t)
 
@@ -58,8 +85,13 @@ func TestLangGraphAgent(t *testing.T) {
 				t.Errorf("the client shows the outcome %s and %d texts, want %s and %d", got.Outcome, len(got.Texts), c.outcome, c.texts)
 			}
 			log := read(t, server, path, ended)
-			if late := of(log, events.ToolCallLateResult); len(late) > 0 {
-				t.Errorf("late results: %+v", late)
+			if results := of(log, events.ToolCallResult); len(results) != 2 {
+				t.Errorf("the results are %+v: want one of each call", results)
+			}
+			for _, late := range of(log, events.ToolCallLateResult) { // the report of the tool
+				if late.Call != crawl || late.ToolState != "stopped" || late.ToolResult != nil {
+					t.Errorf("a late result: %+v", late)
+				}
 			}
 		})
 	}
@@ -99,7 +131,8 @@ func (c aiSDK) state(t *testing.T) (s shown) {
 	return s
 }
 
-// requireNode skips the test where node or the packages of directories are absent.
+// requireNode skips the test where node or the packages of directories are absent. It fails
+// if a directory has an older copy of our package.
 func requireNode(t *testing.T, dirs ...string) {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
@@ -108,6 +141,17 @@ func requireNode(t *testing.T, dirs ...string) {
 	for _, dir := range dirs {
 		if _, err := os.Stat(dir + "/node_modules"); err != nil {
 			t.Skipf("packages are not installed: `npm ci --ignore-scripts` in %s installs them", dir)
+		}
+		files, err := filepath.Glob(dir + "/node_modules/streamer-client/*.js")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			copied, err := os.ReadFile(file)
+			ours, err2 := os.ReadFile("../clients/js/" + filepath.Base(file))
+			if err != nil || err2 != nil || !bytes.Equal(copied, ours) {
+				t.Fatalf("%s is not that of clients/js: run `npm ci --ignore-scripts` in %s", file, dir)
+			}
 		}
 	}
 }

@@ -30,15 +30,15 @@ func TestAgents(t *testing.T) {
 		if err != nil {
 			t.Skip("python3 is not installed")
 		}
-		testAgent(t, server, model.URL, exec.Command(python, "-B", "agent-python/agent.py"), "STREAMER_URL="+server)
+		testAgent(t, server, model.URL, exec.Command(python, "-B", "agent-python/agent.py"), "STREAMER_URL="+server, "PYTHONPATH=../clients/python")
 	})
 }
 
 // testAgent runs an agent in a session, and checks what it prints and the events.
-func testAgent(t *testing.T, server, model string, cmd *exec.Cmd, variable string) {
+func testAgent(t *testing.T, server, model string, cmd *exec.Cmd, variables ...string) {
 	session := strings.TrimPrefix(t.Name(), "TestAgents/")
 	cmd.Args = append(cmd.Args, session, "How is the weather?")
-	cmd.Env = append(os.Environ(), variable, "OPENAI_BASE_URL="+model, "OPENAI_API_KEY=key", "PYTHONUTF8=1")
+	cmd.Env = append(append(os.Environ(), variables...), "OPENAI_BASE_URL="+model, "OPENAI_API_KEY=key", "PYTHONUTF8=1")
 	out, _ := run(t, cmd, "")
 	want(t, "the agent prints", out, "4 °C in Tromsø. Atlantis is not known.\n")
 	finished := 0

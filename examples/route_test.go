@@ -42,9 +42,9 @@ await answer.text()
 
 // TestCookbookRoute runs the route of the cookbook with the AI SDK.
 func TestCookbookRoute(t *testing.T) {
-	requireNode(t, "../test/clients")
+	requireNode(t, "../clients/js/test")
 	server, _ := serve(t)
-	packages, err := filepath.Abs("../test/clients/node_modules")
+	packages, err := filepath.Abs("../clients/js/test/node_modules")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ func modules() map[string]string {
 		"yaml":        "go.yaml.in/yaml/v3",
 		"go-jose":     "github.com/go-jose/go-jose/v4",
 		"prometheus":  "github.com/prometheus/client_golang/prometheus",
+		"rate":        "golang.org/x/time/rate",
 		"otel":        "go.opentelemetry.io/otel",
 		"jsonschema":  "github.com/santhosh-tekuri/jsonschema/v6",
 		"flock":       "github.com/gofrs/flock",

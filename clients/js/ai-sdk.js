@@ -41,7 +41,7 @@ function stoppable(adapter, tool) {
     adapter.run(
       options.toolCallId,
       args,
-      (_, { signal, progress }) => last(tool.execute(args, { ...options, abortSignal: signal, progress })),
+      (args, { signal, progress }) => last(tool.execute(args, { ...options, abortSignal: signal, progress })),
       { signal: options.abortSignal },
     );
   return { ...tool, execute };

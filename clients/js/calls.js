@@ -6,10 +6,8 @@ import { inputOf } from "./events.js";
 export const CLAIM = "running";
 export const RELEASE = "suspended, to be run again";
 
-const KEPT = 4 << 10; // characters of a result; a longer one is read again if it is needed
-
 const TYPES = [
-  "tool_call_start", "tool_call_args_complete", "tool_call_progress", "tool_call_answered", "tool_call_result", "unmatched", "run_finished",
+  "tool_call_start", "tool_call_args_complete", "tool_call_progress", "tool_call_answered", "tool_call_result", "tool_call_late_result", "unmatched", "run_finished",
 ];
 
 /** Calls has a record of each call, in which the first claim and the only result count. */
@@ -22,6 +20,8 @@ export class Calls {
   #failure; // why it is not read any more
   /** The newest end of a run that was cancelled. */
   stop;
+  /** The newest input of which an event is known. */
+  input = 0;
   #waiting = new Set();
 
   /** @param {import("./session.js").Session} session */
@@ -101,7 +101,7 @@ export class Calls {
   }
 
   #take(event) {
-    const input = inputOf(event);
+    const input = (this.input = inputOf(event));
     const record = event.call && this.get(event.call);
     switch (event.type) {
       case "tool_call_start":
@@ -119,7 +119,6 @@ export class Calls {
         break;
       case "tool_call_result":
         record.result = { call: event.call, seq: event.seq, input, status: event.status, synthetic: event.synthetic, reason: event.reason };
-        record.result.text = textOf(event.tool_result);
         break;
       case "run_finished":
         if (event.status === "cancelled") this.stop = event;
@@ -128,10 +127,4 @@ export class Calls {
         for (const call of event.target?.calls ?? []) this.get(call).unmatched = event.input;
     }
   }
-}
-
-/** Returns a value as JSON, undefined if it is too long to be kept. */
-function textOf(value) {
-  const text = JSON.stringify(value);
-  return text?.length > KEPT ? undefined : text;
 }

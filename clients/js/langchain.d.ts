@@ -7,8 +7,8 @@ export interface MiddlewareOptions {
    * and results of the log are not used, so that requests begin with the same messages.
    */
   repair?: false | RepairOptions;
-  /** How calls are run. */
-  run?: RunOptions;
+  /** How calls are run. false leaves them to the agent, whose stream is then not needed. */
+  run?: false | RunOptions;
 }
 
 /**
@@ -18,5 +18,14 @@ export interface MiddlewareOptions {
  */
 export function streamerMiddleware(session: Session, options?: MiddlewareOptions): AgentMiddleware;
 
-/** Yields the chunks of a stream in the mode "messages", without the results, which the middleware posts. */
-export function withoutResults<Chunk extends [any, ...any[]]>(stream: AsyncIterable<Chunk>): AsyncIterable<Chunk>;
+/**
+ * Yields the chunks of a stream in the mode "messages" without the results, which the
+ * middleware posts. Of the modes ["messages", "updates"] it also yields the interrupts.
+ */
+export function withoutResults<Chunk extends any[]>(stream: AsyncIterable<Chunk>): AsyncIterable<Chunk>;
+
+/**
+ * Returns messages in which each call has a result. Those that need no change stay the same
+ * objects. It never rejects, see Session.repair.
+ */
+export function repairMessages<Message>(session: Session, messages: Message[], options?: RepairOptions): Promise<Message[]>;

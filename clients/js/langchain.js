@@ -14,23 +14,33 @@ import { Cancelled, Suspended, ToolFailed } from "./errors.js";
 export function streamerMiddleware(session, { repair = {}, run } = {}) {
   return createMiddleware({
     name: "Streamer",
-    wrapToolCall: (request, handler) => runTool(session, request, handler, run),
+    ...(run !== false && { wrapToolCall: (request, handler) => runTool(session, request, handler, run) }),
     ...(repair && {
-      wrapModelCall: async (request, handler) => handler({ ...request, messages: await repaired(session, request.messages, repair) }),
+      wrapModelCall: async (request, handler) => {
+        const options = { session: null, ...repair, options: { late: "note", ...repair.options } };
+        return handler({ ...request, messages: await repairMessages(session, request.messages, options) });
+      },
     }),
   });
 }
 
-/** Yields the chunks of a stream in the mode "messages", without the results, which the middleware posts. */
+/**
+ * Yields the chunks of a stream in the mode "messages" without the results, which the
+ * middleware posts. Of the modes ["messages", "updates"] it also yields the interrupts.
+ */
 export async function* withoutResults(stream) {
-  for await (const chunk of stream) if (chunk[0].getType?.() !== "tool") yield chunk;
+  for await (const chunk of stream) {
+    const [mode, data] = chunk.slice(-2); // a namespace may be before them
+    const message = mode === "messages" ? data[0] : mode;
+    if (mode === "updates" ? data.__interrupt__ : message.getType?.() !== "tool") yield chunk;
+  }
 }
 
 async function runTool(session, request, handler, options) {
   const { toolCall: { id, name, args }, runtime } = request;
   let output;
-  const execute = async (_, context) => {
-    output = await handler({ ...request, tool: withContext(request.tool, context) }).catch(suspend);
+  const execute = async (args, context) => {
+    output = await handler({ ...request, toolCall: { ...request.toolCall, args }, tool: withContext(request.tool, context) }).catch(suspend);
     const { content = null, status } = messageOf(output, id);
     if (status === "error") throw new ToolFailed(typeof content === "string" ? content : JSON.stringify(content));
     return content;
@@ -76,9 +86,9 @@ function messageOf(output, id) {
 }
 
 /** Returns a history in which each call has a result. Messages that need no change stay the same objects. */
-async function repaired(session, messages, options) {
+export async function repairMessages(session, messages, options) {
   const stored = mapChatMessagesToStoredMessages(messages);
-  const result = await session.repair(stored, { shape: "langchain", session: null, ...options, options: { late: "note", ...options.options } });
+  const result = await session.repair(stored, { shape: "langchain", ...options });
   if (result === stored) return messages;
   const known = new Map(stored.map((message, i) => [JSON.stringify(message), messages[i]]));
   return result.map((message) => known.get(JSON.stringify(message)) ?? mapStoredMessagesToChatMessages([message])[0]);

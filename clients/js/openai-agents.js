@@ -33,7 +33,7 @@ export function openaiAgents(session, options) {
       adapter.run(
         details.toolCall.callId,
         args,
-        (_, { signal, progress }) => tool(args, context, { ...details, signal, progress }),
+        (args, { signal, progress }) => tool(args, context, { ...details, signal, progress }),
         { signal: details.signal },
       ).catch((error) => {
         if (error instanceof Cancelled) return error.message; // the SDK would ask the model to try it again

@@ -9,6 +9,7 @@ import { Cancelled, StreamerError, Suspended, ToolFailed } from "./errors.js";
 import { nonce, orAborted, pause } from "./http.js";
 
 const PROGRESS = 5_000; // ms for the repetition of a progress, because a tool may wait for it
+const PASS = 2_000; // ms to wait for the event of a stopped tool; a result that is known has none
 
 /**
  * Executes a call, or waits for its result if another process does.
@@ -88,13 +89,13 @@ async function isFirst(session, call) {
 
 /** Resolves with the result of a call that another process executes, or rejects as its tool did. */
 async function resultOf(session, call, signal) {
-  const { seq, text, status, ...result } = await session.calls.until(() => {
+  const { seq, status, ...result } = await session.calls.until(() => {
     const { start, result, unmatched } = session.calls.get(call);
     if (!result && !start && unmatched) throw new StreamerError(`streamer: the session has no call ${call}`);
     return result;
   }, signal);
   if (status !== "completed" && status !== "error") throw new Cancelled({ ...result, status });
-  const content = JSON.parse(text ?? (await session.value(seq, "result", { signal })));
+  const content = JSON.parse(await session.value(seq, "result", { signal }));
   if (status === "error") throw new ToolFailed(typeof content === "string" ? content : JSON.stringify(content));
   return content;
 }
@@ -170,7 +171,7 @@ class Execution {
     if (result.input >= seq) return true; // later: it has waited for complete args
     // A repetition after 2 minutes is another input with the same content.
     const text = content === null ? "" : JSON.stringify(content); // as the log has it, or in quotes
-    const closing = result.text ?? (await this.session.value(result.seq, "result").catch(() => undefined));
+    const closing = await this.session.value(result.seq, "result").catch(() => undefined);
     return closing === text || closing === JSON.stringify(text);
   }
 
@@ -194,8 +195,13 @@ class Execution {
     const end = await Promise.race([ended, pause(this.grace, this.over.signal)]);
     const body = end && "value" in end ? bodyOf(this.call, end) : { call: this.call };
     body.tool_state = end ? ("value" in end ? "finished_anyway" : "stopped") : "unknown";
-    await this.#store(body, { key: `state:${this.call}` })
-      .catch((error) => this.session.http.warn(`whether the tool of the call ${this.call} stopped was not stored: ${error.message}`));
+    try {
+      const seq = await this.#store(body, { key: `state:${this.call}` });
+      // If the run was interrupted too, untilStopped knows it before the caller goes on.
+      await this.session.calls.until(() => this.session.calls.input >= seq || undefined, AbortSignal.timeout(PASS)).catch(() => {});
+    } catch (error) {
+      this.session.http.warn(`whether the tool of the call ${this.call} stopped was not stored: ${error.message}`);
+    }
     throw cancelled;
   }
 }

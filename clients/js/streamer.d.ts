@@ -187,7 +187,7 @@ export interface Answer {
   args?: any;
   /** The reply. */
   value?: any;
-  /** The person. */
+  /** The person; with a token, its subject. */
   by?: string;
 }
 

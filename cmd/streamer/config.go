@@ -17,9 +17,9 @@ func (*configCommand) Help() string {
 	return `A value comes from the command line, else from a variable, else from the file of --config, else it is the default. The output has the form of that file; passwords in it are masked.`
 }
 
-func (c *configCommand) Run(std stdio, i *cli.Invocation, p *cli.Parser) error {
-	for _, name := range p.UnknownVariables(os.Environ()) {
-		fmt.Fprintf(std.err, "streamer config: the variable %s belongs to no flag\n", name)
+func (c *configCommand) Run(std stdio, i *cli.Invocation) error {
+	for _, v := range i.UnknownVariables(os.Environ()) {
+		fmt.Fprintf(std.err, "streamer config: the variable %s belongs to no flag%s\n", v.Name, v.Question())
 	}
 	if c.JSON {
 		return i.WriteJSON(std.out)

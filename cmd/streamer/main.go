@@ -109,7 +109,9 @@ func status(std stdio, name string, err error) int {
 		fmt.Fprintf(std.err, "%s: %s\n%s\n", name, paint.Text(cli.Red, wrong.Text), wrong.Usage())
 		return exitUsage
 	}
-	fmt.Fprintf(std.err, "%s: %s\n", name, paint.Text(cli.Red, err.Error()))
+	if _, logged := errors.AsType[server.Logged](err); !logged {
+		fmt.Fprintf(std.err, "%s: %s\n", name, paint.Text(cli.Red, err.Error()))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return exitUsage
 	}

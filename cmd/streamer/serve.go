@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"sync"
+	"os"
 
 	"streamer/internal/cli"
 	"streamer/internal/inspect"
@@ -25,27 +25,22 @@ Each flag can also be set by a variable (STREAMER_HTTP_LISTEN for --http-listen)
 
 func (c *serveCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
 	s, err := openServer(ctx, std, &c.Flags, i)
-	if err != nil {
-		return err
+	if err == nil {
+		defer s.Close()
+		err = s.Serve(ctx, std.out, c.LogFormat)
 	}
-	defer s.Close()
-	ctx, stop := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	defer func() { stop(); wg.Wait() }()
-	wg.Go(func() {
-		select {
-		case <-s.Opened():
-			s.WriteAddresses(std.out)
-		case <-ctx.Done():
-		}
-	})
-	return s.Run(ctx)
+	return c.LogFailure(std.err, err)
 }
 
 func openServer(ctx context.Context, std stdio, f *server.Flags, i *cli.Invocation) (*server.Server, error) {
 	log, err := server.Logger(std.err, f.LogLevel, f.LogFormat)
 	if err != nil {
 		return nil, err
+	}
+	for _, v := range i.UnknownVariables(os.Environ()) {
+		if v.Meant != "" {
+			log.Warn().Msgf("the variable %s belongs to no flag%s", v.Name, v.Question())
+		}
 	}
 	s, err := server.Open(ctx, f.Config(i.Given), log)
 	if err == nil && f.QueryService {

@@ -6,17 +6,15 @@
 // OPENAI_BASE_URL can be any server with the API Chat Completions. STREAMER_NATS_URL
 // is nats://127.0.0.1:4222 by default.
 
-import { DeliverPolicy, jetstream } from "@nats-io/jetstream";
-import { connect, headers } from "@nats-io/transport-node";
-import { randomUUID } from "node:crypto";
+import { connect } from "@nats-io/transport-node";
+import { natsSession } from "streamer-client/nats";
 
 const { OPENAI_BASE_URL = "https://api.openai.com/v1", OPENAI_API_KEY = "", STREAMER_NATS_URL = "nats://127.0.0.1:4222", MODEL = "gpt-5.4-mini" } = process.env;
-const [session = "demo", question = "What is the weather in Tromsø and in Atlantis?"] = process.argv.slice(2);
-if (!/^[\w-]+$/.test(session)) throw new Error("a session with other characters is escaped in subjects, see docs/events.md");
+const [name = "demo", question = "What is the weather in Tromsø and in Atlantis?"] = process.argv.slice(2);
 
 const weather = { Oslo: "6 °C, cloudy", Tromsø: "4 °C, rain" };
 const tools = {
-  get_weather({ city }) {
+  get_weather({ city }) { // a slow tool gets { signal } as well, which is aborted when its call is closed
     if (!weather[city]) throw new Error(`no weather for ${city}`);
     return weather[city];
   },
@@ -27,72 +25,50 @@ const described = [{ type: "function", function: { name: "get_weather", descript
 const { host, username, password } = new URL(STREAMER_NATS_URL); // the client takes no credentials from a URL
 const login = username && { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
 const nc = await connect({ servers: host, ...login, maxReconnectAttempts: -1 });
-const js = jetstream(nc);
-const messages = [{ role: "user", content: question }];
-const run = randomUUID(); // message ids of different runs differ
-let published = 0;
-
-// An ordered consumer misses no event, also when the connection is lost.
-const consumer = await js.consumers.get("TOOLCALLS", { filter_subjects: `toolcalls.${session}.event.>`, deliver_policy: DeliverPolicy.New });
-const events = await consumer.consume();
-
-let text = "";
-let calls = []; // of the message that the model writes
-let results = []; // of these calls, as promises
-await ask();
-for await (const m of events) {
-  const event = m.json();
-  if (event.type === "agent_response_chunk" && event.kind === "text") {
-    text += event.content;
-  } else if (event.type === "tool_call_args_complete") {
-    calls.push({ id: event.id, type: "function", function: { name: event.tool_name, arguments: event.args_text } });
-    results.push(answer(event)); // the tool runs while the model goes on
-  } else if (event.type === "run_finished" && event.status !== "completed") {
-    console.error(`the run ended: ${event.reason?.text ?? event.status}`);
-    process.exitCode = 1;
-    break;
-  } else if (event.type === "message_finished" && calls.length === 0) {
-    console.log(text);
-    break;
-  } else if (event.type === "message_finished") {
-    messages.push({ role: "assistant", content: text || null, tool_calls: calls }, ...(await Promise.all(results)));
-    [text, calls, results] = ["", [], []];
-    await ask();
-  }
+const session = natsSession(nc, name);
+let read; // the last event that was read
+try {
+  console.log(await session.untilStopped(agent));
+} catch (error) {
+  console.error(`the run ended: ${error.message}`);
+  process.exitCode = 1;
 }
 await nc.drain();
 
-/** Sends the messages to the model, and publishes its answer. */
-async function ask() {
-  const response = await fetch(`${OPENAI_BASE_URL}/chat/completions`, {
-    method: "POST",
-    headers: { Authorization: `Bearer ${OPENAI_API_KEY}`, "Content-Type": "application/json" },
-    body: JSON.stringify({ model: MODEL, messages, tools: described, stream: true }),
-  });
-  if (!response.ok) {
-    await publish("end", '{"reason":"error"}', run);
-    throw new Error(`the model: ${response.status}: ${await response.text()}`);
+/** Asks the model until it calls no tool, and returns its text. */
+async function agent(signal) {
+  const messages = [{ role: "user", content: question }];
+  for (;;) {
+    const response = await fetch(`${OPENAI_BASE_URL}/chat/completions`, {
+      method: "POST", signal,
+      headers: { Authorization: `Bearer ${OPENAI_API_KEY}`, "Content-Type": "application/json" },
+      body: JSON.stringify({ model: MODEL, messages, tools: described, stream: true }),
+    });
+    const { first, error } = await session.follow(response, { format: "openai-chat", signal });
+    if (error) throw error;
+    const { text, calls } = await messageFrom(first, signal);
+    if (calls.length === 0) return text;
+    const asked = calls.map(({ id, tool_name, args_text }) => ({ id, type: "function", function: { name: tool_name, arguments: args_text } }));
+    messages.push({ role: "assistant", content: text || null, tool_calls: asked }, ...(await Promise.all(calls.map(resultOf))));
   }
-  for await (const bytes of response.body) await publish("delta", bytes, `${run}-${++published}`);
 }
 
-/** Runs a call, publishes its result, and returns the message for the model. */
-async function answer({ call, id, tool_name, tool_args }) {
-  let content;
-  let status = "success";
-  try {
-    content = await tools[tool_name](tool_args);
-  } catch (error) {
-    content = String(error);
-    status = "error";
+/** Returns the text and the calls of the message that begins with an input. */
+async function messageFrom(first, signal) {
+  const message = { text: "", calls: [] };
+  for await (const event of session.events({ after: read, signal })) {
+    read = event.seq;
+    if (parseInt(event.event_id) < first) continue; // an earlier message; an event_id begins with its input
+    if (event.type === "agent_response_chunk" && event.kind === "text") message.text += event.content;
+    if (event.type === "tool_call_args_complete") message.calls.push(event);
+    if (event.type === "message_finished") break;
   }
-  await publish("result", JSON.stringify({ call, content, status }), call);
-  return { role: "tool", tool_call_id: id, content };
+  signal.throwIfAborted();
+  return message;
 }
 
-/** Publishes an input. JetStream stores it once, also if the publish is repeated. */
-function publish(kind, body, id) {
-  const h = headers();
-  if (kind === "delta") h.set("Streamer-Format", "openai-chat");
-  return js.publish(`llm.${session}.${kind}`, body, { msgID: `${session}:${kind}:${id}`, headers: h });
+/** Runs a call, which stores its result, and returns the message for the model. */
+async function resultOf(call) {
+  const content = await session.run(call, (...args) => tools[call.tool_name](...args)).catch((error) => error.message);
+  return { role: "tool", tool_call_id: call.id, content };
 }

@@ -1,5 +1,6 @@
-// A chat model without a provider. It calls both tools, streams their args in pieces,
-// and answers when it has the results. Replace it by a real one:
+// A chat model without a provider. It calls search and crawl, or publish if the question
+// begins with it, streams their args in pieces, and answers when it has the results.
+// Replace it by a real one:
 //
 //   import { ChatOpenAI } from "@langchain/openai";
 
@@ -31,10 +32,10 @@ export class FakeModel extends BaseChatModel {
   }
 }
 
-/** Yields the chunks of a message that calls both tools. */
+/** Yields the chunks of a message that calls tools. */
 function* calls(question) {
   yield { content: "Let me look." };
-  for (const [index, name] of ["search", "crawl"].entries()) {
+  for (const [index, name] of (/^publish/i.test(question) ? ["publish"] : ["search", "crawl"]).entries()) {
     yield { content: "", tool_call_chunks: [{ index, name, id: `call_${randomUUID()}`, args: "", type: "tool_call_chunk" }] };
     for (const args of ['{"q":', JSON.stringify(question), "}"]) yield { content: "", tool_call_chunks: [{ index, args, type: "tool_call_chunk" }] };
   }

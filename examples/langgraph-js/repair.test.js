@@ -8,10 +8,13 @@ import { AIMessage, HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { MemorySaver } from "@langchain/langgraph";
 import { createAgent } from "langchain";
+import { streamer } from "streamer-client";
+import { repairMessages, streamerMiddleware } from "streamer-client/langchain";
 
-import { repair, repairHistory, repairRequests } from "./repair.js";
+import { repairHistory } from "./repair.js";
 
-const settings = { url: process.env.STREAMER_URL ?? "http://127.0.0.1:8080" };
+const server = streamer(process.env.STREAMER_URL);
+const repairRequests = () => streamerMiddleware(server.session("requests"), { run: false });
 
 /** A model that refuses what a provider refuses, and records its requests. */
 class StrictModel extends BaseChatModel {
@@ -86,7 +89,7 @@ test("without a repair the thread is lost", async () => {
 });
 
 test("requests are repaired, the stored history is not", async () => {
-  const agent = await interrupted(repairRequests(settings));
+  const agent = await interrupted(repairRequests());
   await agent.say("never mind");
   await agent.say("go on");
   const [, second, third] = agent.sent;
@@ -100,7 +103,7 @@ test("requests are repaired, the stored history is not", async () => {
 });
 
 test("the stored history is repaired and keeps its ids", async () => {
-  const agent = await interrupted(repairHistory(settings));
+  const agent = await interrupted(repairHistory(server));
   const before = await agent.stored();
   await agent.say("never mind");
   const after = await agent.stored();
@@ -111,7 +114,7 @@ test("the stored history is repaired and keeps its ids", async () => {
 });
 
 test("both together, in an agent that continues to call tools", async () => {
-  const agent = await interrupted(repairHistory(settings), repairRequests(settings));
+  const agent = await interrupted(repairHistory(server), repairRequests());
   assert.equal((await agent.say("never mind")).messages.at(-1).text, "Answer to: never mind");
   assert.equal((await agent.say("search again")).messages.at(-1).text, "Answer to: found");
   assert.equal(kinds(await agent.stored()), "human ai tool human ai human ai tool ai");
@@ -126,40 +129,37 @@ test("a late result becomes a note, and other messages are the same objects", as
     new ToolMessage({ content: "found", tool_call_id: "call_1", name: "search" }),
     new HumanMessage("go on"),
   ];
-  const { messages, report } = await repair(history, { late: "note" }, settings);
+  const messages = await repairMessages(server.session("notes"), history, { session: null, options: { late: "note" } });
   validate(messages);
   assert.equal(kinds(messages), "human ai tool human ai human human");
   assert.match(messages[5].text, /Late result of tool call search.*\nfound/);
   for (const i of [0, 1, 2, 3, 5]) assert.ok(messages.includes(history[i]), `message ${i} was copied`);
-  assert.deepEqual(report.ops.map((o) => o.op), ["result_added", "late_note"]);
 });
 
 /** Publishes a call with a result to a session, and waits for the event of the result. */
-async function logged(session, history) {
-  const base = `${settings.url.replace(/\/$/, "")}/v1/sessions/${session}`;
-  const put = async (kind, body) => {
-    const answer = await fetch(`${base}/${kind}`, { method: "POST", body: JSON.stringify(body) });
-    assert.equal(answer.status, 202);
-  };
+async function logged(session) {
   const call = { index: 0, id: "call_1", function: { name: "search", arguments: "{}" } };
-  await put("deltas", { choices: [{ index: 0, delta: { tool_calls: [call] }, finish_reason: "tool_calls" }] });
-  await put("results", { tool_call_id: "call_1", content: "found after all" });
-  for (let known = false; !known; ) {
-    const { report } = await repair(history, {}, { ...settings, session: () => session });
-    known = report.ops[0].reason === "log";
+  await session.follow([{ choices: [{ index: 0, delta: { tool_calls: [call] }, finish_reason: "tool_calls" }] }]);
+  for await (const event of session.events({ types: ["tool_call_args_complete", "tool_call_result"] })) {
+    if (event.type === "tool_call_result") return;
+    await session.result(event, "found after all");
   }
 }
 
 test("the real result comes from the thread's event log", { timeout: 30_000 }, async () => {
-  const agent = await interrupted(repairHistory({ ...settings, session: (runtime) => runtime.configurable?.thread_id }));
-  await logged(agent.id, await agent.stored());
+  const agent = await interrupted(repairHistory(server));
+  await logged(server.session(agent.id));
   await agent.say("never mind");
   const [, , result] = await agent.stored();
   assert.equal(result.text, "found after all");
   assert.notEqual(result.status, "error");
 });
 
-test("errors are reported", async () => {
-  await assert.rejects(repair([new HumanMessage("x")], { late: "soon" }, settings), /streamer: repair: 400.*soon/s);
-  await assert.rejects(repair([], {}, { url: "http://127.0.0.1:1" }), /fetch failed/);
+test("a history that cannot be repaired stays as it is, with the reason", async () => {
+  const history = [new HumanMessage("x")];
+  const reasons = [];
+  const onUnrepaired = (reason) => reasons.push(reason);
+  assert.equal(await repairMessages(server.session("refused"), history, { options: { late: "soon" }, onUnrepaired }), history);
+  assert.equal(await repairMessages(streamer("http://127.0.0.1:1").session("down"), history, { onUnrepaired }), history);
+  assert.match(reasons.join("\n"), /400.*soon[^]*cannot be reached/);
 });

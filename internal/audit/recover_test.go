@@ -23,6 +23,7 @@ import (
 // stops and reports that. Recover closes its open items as lost and mutes its
 // unfinished messages, and the partition continues.
 func TestRecover(t *testing.T) {
+	t.Parallel()
 	h := open(t, broker.Options{Partitions: 1})
 	stop := h.work(worker.Options{SnapshotEvery: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
@@ -108,6 +109,7 @@ func purge(t *testing.T, h *fixture, seq uint64) {
 // TestRecoverNothingOpen checks that the snapshot of a recovered session without
 // events can be read.
 func TestRecoverNothingOpen(t *testing.T) {
+	t.Parallel()
 	h := open(t, broker.Options{Partitions: 1})
 	r := recovery{log: h.broker, loss: Loss{First: 9}}
 	if err := r.session(t.Context(), &LostSession{Token: "b"}); err != nil {

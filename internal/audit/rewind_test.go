@@ -22,6 +22,7 @@ import (
 // others publish before a worker starts. It stops, however much others store, until the log
 // is repaired. Then each input that was stored since has its effect once.
 func TestRewinds(t *testing.T) {
+	t.Parallel()
 	dir, saved := t.TempDir(), t.TempDir()
 	files := filepath.Join(dir, "jetstream", "jetstream", "STREAMER", "streams", "LLM")
 	opts := broker.Options{Partitions: 2}

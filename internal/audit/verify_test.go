@@ -37,6 +37,7 @@ func (e *expiring) AllInputs(ctx context.Context, from uint64, deliver func([]in
 // TestVerifyWhileInputsExpire checks that a verification compares the remaining
 // sessions where inputs expire before they are read.
 func TestVerifyWhileInputsExpire(t *testing.T) {
+	t.Parallel()
 	h := open(t, broker.Options{Partitions: 4})
 	h.work(worker.Options{})
 	for i := range 20 {
@@ -120,6 +121,7 @@ func TestVerifyDifferences(t *testing.T) {
 // TestVerifySnapshots checks that sessions whose snapshots are gone or damaged
 // are named, and no others.
 func TestVerifySnapshots(t *testing.T) {
+	t.Parallel()
 	h := open(t, broker.Options{})
 	stop := h.work(worker.Options{SnapshotEvery: 10 * time.Millisecond})
 	tokens := []string{"damaged", "json", "missing", "older", "whole"}
@@ -182,6 +184,7 @@ func TestVerifySnapshots(t *testing.T) {
 // TestVerifyExpiredSnapshot checks that a snapshot that expired is no fault where
 // snapshots are kept for less than events.
 func TestVerifyExpiredSnapshot(t *testing.T) {
+	t.Parallel()
 	h := open(t, broker.Options{SnapshotAge: time.Second})
 	stop := h.work(worker.Options{SnapshotEvery: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))

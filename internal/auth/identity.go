@@ -28,17 +28,22 @@ const (
 	Publish                 // store deltas, results, progress and ends
 	Interrupt               // close open calls
 	Answer                  // answer calls that wait for a person
+	Metrics                 // read the metrics, if it is on all sessions
 	actions                 // number of actions
 )
 
 // String returns the name of the action, which is also its field in the claim.
-func (a Action) String() string { return [...]string{"watch", "publish", "interrupt", "answer"}[a] }
+func (a Action) String() string {
+	return [...]string{"watch", "publish", "interrupt", "answer", "metrics"}[a]
+}
 
 // Identity is the bearer of a token, and what it may do.
 type Identity struct {
 	// Name is the same for all tokens of a subject of an issuer. A token without a
 	// subject has a name of its own. "" means that clients are not distinguished.
 	Name string
+	// Subject is that of the token, "" if it has none.
+	Subject string
 	// Expires is the end of all connections of the token. Zero means never.
 	Expires time.Time
 
@@ -46,9 +51,15 @@ type Identity struct {
 }
 
 // Unlimited returns an identity that may do everything and does not expire.
-func Unlimited() *Identity {
-	all := []rule{{text: "*", pattern: true}}
-	return &Identity{rights: [actions][]rule{all, all, all, all}}
+func Unlimited() *Identity { return Only(Watch, Publish, Interrupt, Answer, Metrics) }
+
+// Only returns an identity that may do some actions on all sessions and does not expire.
+func Only(list ...Action) *Identity {
+	id := new(Identity)
+	for _, a := range list {
+		id.rights[a] = []rule{{text: "*", pattern: true}}
+	}
+	return id
 }
 
 // May reports whether an action is permitted on a session.
@@ -133,7 +144,7 @@ func parseRights(claim []byte) (rights [actions][]rule, err error) {
 		delete(fields, a.String())
 	}
 	if len(fields) > 0 {
-		return rights, errors.New("it has a field other than watch, publish, interrupt and answer")
+		return rights, errors.New("it has a field other than watch, publish, interrupt, answer and metrics")
 	}
 	return rights, nil
 }

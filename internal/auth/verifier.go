@@ -105,7 +105,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (*Identity, error) 
 	if err != nil {
 		return nil, invalid(fmt.Sprintf("claim %q: %v", is.Claim, err))
 	}
-	return &Identity{Name: name(claims, token), Expires: claims.Expiry.Time(), rights: rights}, nil
+	return &Identity{Name: name(claims, token), Subject: claims.Subject, Expires: claims.Expiry.Time(), rights: rights}, nil
 }
 
 func notCompact(c rune) bool {

@@ -230,6 +230,7 @@ func (a attack) launch(t *testing.T, nc *nats.Conn) (answer string) {
 // A client without credentials can store inputs and read events, and nothing else.
 // Another client continues to work.
 func TestAttacks(t *testing.T) {
+	t.Parallel()
 	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	seed(t, b)
 	nc, delivered := client(t, b)
@@ -313,6 +314,7 @@ func subscribe(t *testing.T, url string) *nats.Subscription {
 // The control of TestAttacks: the attacks succeed in an account that clients share
 // with streamer.
 func TestAttacksInOneAccount(t *testing.T) {
+	t.Parallel()
 	b := start(t, Options{URL: newTestServer(t).url(), Storage: "memory"}) // a server without accounts
 	seed(t, b)
 	nc, delivered := client(t, b)

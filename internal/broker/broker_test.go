@@ -259,6 +259,7 @@ func TestManyStartAtOnce(t *testing.T) {
 // the imported subjects of the streams' account, and a trusted agent publishes only
 // inputs.
 func TestForbiddenSubject(t *testing.T) {
+	t.Parallel()
 	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	own, err := Open(deadline(t), Options{URL: b.OwnURL(), Existing: true})
 	if err != nil {
@@ -334,6 +335,7 @@ func fence(t testing.TB, nc *nats.Conn) {
 
 // A missing permission is an error at once.
 func TestMissingPermission(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("waits for a request's time-out")
 	}
@@ -378,6 +380,7 @@ func TestUnreachable(t *testing.T) {
 // Processes that start at the same time can find a stream that did not exist when they
 // looked first. They adopt it, or report the difference.
 func TestStartTogether(t *testing.T) {
+	t.Parallel()
 	for range 10 {
 		s := newTestServer(t)
 		var starts sync.WaitGroup

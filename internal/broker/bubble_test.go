@@ -42,6 +42,7 @@ func inBubble(t *testing.T, opts Options, test func(t *testing.T, b *Broker)) {
 
 // A snapshot expires after SnapshotAge, to the second.
 func TestSnapshotAge(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{SnapshotAge: 5 * time.Hour}, func(t *testing.T, b *Broker) {
 		pub, _ := b.SnapshotPub(0, "s", 0, nil, []byte("x"))
 		must(t, b, pub)

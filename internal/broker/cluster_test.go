@@ -10,6 +10,7 @@ import (
 
 // Fewer replicas than a cluster can have are reported.
 func TestWarningOfReplicas(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("three servers take some seconds")
 	}

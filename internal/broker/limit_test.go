@@ -130,6 +130,7 @@ func TestOutageIsTwoLines(t *testing.T) {
 
 // An error that waiting does not resolve ends the start at once.
 func TestHopelessConnections(t *testing.T) {
+	t.Parallel()
 	plain, secret := newTestServer(t), newTLSServer(t)
 	for what, c := range map[string]struct {
 		o    Options

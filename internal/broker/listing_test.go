@@ -12,6 +12,7 @@ import (
 // are replaced meanwhile: a snapshot that is replaced moves to the end of the
 // stream.
 func TestListWhileWriting(t *testing.T) {
+	t.Parallel()
 	const sessions, listings, most = 40, 100, 8 * time.Second
 	b := start(t, Options{})
 	ctx, cancel := context.WithCancel(deadline(t))

@@ -232,8 +232,10 @@ func (b *Broker) Ready(ctx context.Context) error {
 			return err
 		}
 	}
-	if !b.Connected() {
-		return fmt.Errorf("broker: not connected to NATS: %s", strings.ToLower(b.nc.Status().String()))
+	for _, nc := range []*nats.Conn{b.nc, b.reads} {
+		if status := nc.Status(); status != nats.CONNECTED {
+			return fmt.Errorf("broker: not connected to NATS: %s", strings.ToLower(status.String()))
+		}
 	}
 	for _, name := range streamNames {
 		// Only a leader answers.

@@ -55,6 +55,7 @@ func TestLargeSnapshot(t *testing.T) {
 }
 
 func TestSnapshotExpires(t *testing.T) {
+	t.Parallel()
 	b := start(t, Options{SnapshotAge: time.Second}) // the minimum
 	pub, _ := b.SnapshotPub(0, "s", 0, nil, []byte("x"))
 	must(t, b, pub)

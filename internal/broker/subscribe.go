@@ -3,6 +3,8 @@ package broker
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -59,10 +61,7 @@ func (ss *subscriptions) lost(sub *nats.Subscription) {
 
 func (ss *subscriptions) lostAll() {
 	ss.mu.Lock()
-	open := make([]*Subscription, 0, len(ss.open))
-	for _, s := range ss.open {
-		open = append(open, s)
-	}
+	open := slices.Collect(maps.Values(ss.open))
 	ss.mu.Unlock()
 	for _, s := range open {
 		s.lost()

@@ -40,6 +40,7 @@ func TestWarnings(t *testing.T) {
 
 // Clients in the account of the streams have a warning.
 func TestWarningOfSharedAccount(t *testing.T) {
+	t.Parallel()
 	s := newTestServer(t)
 	got := start(t, Options{URL: s.url(), Partitions: 1}).Warnings()
 	if want := "default account $G"; len(got) != 1 || !strings.Contains(got[0], want) || !strings.Contains(got[0], "deploy/nats") {

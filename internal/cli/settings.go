@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"streamer/internal/nearest"
+
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
 )
@@ -123,25 +125,42 @@ func mask(text string) string {
 	return strings.Join(urls, ",")
 }
 
-// UnknownVariables returns the variables in an environment that begin as those of
-// flags do and are none.
-func (p *Parser) UnknownVariables(environ []string) (unknown []string) {
-	known := map[string]bool{}
+// UnknownVariable is a variable that begins as those of flags do and is none.
+type UnknownVariable struct {
+	Name  string
+	Meant string // the variable of which it is a misspelling; "" if there is none
+}
+
+// Question returns ": did you mean NAME?", "" if no name is near.
+func (v UnknownVariable) Question() string {
+	if v.Meant == "" {
+		return ""
+	}
+	return ": did you mean " + v.Meant + "?"
+}
+
+// UnknownVariables returns those in an environment. Kubernetes sets some of these for a
+// service with the name streamer.
+func (i *Invocation) UnknownVariables(environ []string) (unknown []UnknownVariable) {
+	var known []string
 	var walk func(n *kong.Node)
 	walk = func(n *kong.Node) {
 		for _, f := range n.Flags {
-			known[EnvName(n, f)] = f != p.kong.Model.HelpFlag
+			if f != i.Model.HelpFlag {
+				known = append(known, EnvName(n, f))
+			}
 		}
 		for _, c := range n.Children {
 			walk(c)
 		}
 	}
-	walk(p.kong.Model.Node)
+	walk(i.Model.Node)
 	for _, e := range environ {
 		name, _, _ := strings.Cut(e, "=")
-		if strings.HasPrefix(name, "STREAMER_") && !known[name] {
-			unknown = append(unknown, name)
+		if strings.HasPrefix(name, "STREAMER_") && !slices.Contains(known, name) {
+			unknown = append(unknown, UnknownVariable{name, nearest.Typo(name, known)})
 		}
 	}
-	return slices.Compact(slices.Sorted(slices.Values(unknown)))
+	slices.SortFunc(unknown, func(a, b UnknownVariable) int { return strings.Compare(a.Name, b.Name) })
+	return slices.Compact(unknown)
 }

@@ -145,8 +145,6 @@ func ParseRecorded(line []byte) (Recorded, bool) {
 	return Recorded{}, false
 }
 
-const readSize = 32 << 10
-
 // followEvery is the time between two reads at the end of a file.
 const followEvery = 200 * time.Millisecond
 
@@ -231,53 +229,15 @@ func (f *follower) restart() (bool, error) {
 	return true, err
 }
 
-// cancelReader is a reader whose reads end when a context ends, although those of
-// the source may not.
-type cancelReader struct {
-	done   <-chan struct{}
-	chunks <-chan chunk
-	rest   chunk
-}
-
-type chunk struct {
-	data []byte
-	err  error
-}
-
 // newCancelReader returns a reader of source whose reads return context.Canceled when
 // ctx ends. A read of the source that is then under way ends with the process: a
 // pipe has no deadline.
 func newCancelReader(ctx context.Context, source io.Reader) io.Reader {
-	chunks := make(chan chunk)
+	r, w := io.Pipe()
 	go func() {
-		for {
-			data := make([]byte, readSize)
-			n, err := source.Read(data)
-			select {
-			case chunks <- chunk{data[:n], err}:
-			case <-ctx.Done():
-				return
-			}
-			if err != nil {
-				return
-			}
-		}
+		_, err := io.Copy(w, source)
+		w.CloseWithError(err) // nil is the end of the source
 	}()
-	return &cancelReader{done: ctx.Done(), chunks: chunks}
-}
-
-func (r *cancelReader) Read(b []byte) (int, error) {
-	for len(r.rest.data) == 0 {
-		if r.rest.err != nil {
-			return 0, r.rest.err
-		}
-		select {
-		case r.rest = <-r.chunks:
-		case <-r.done:
-			return 0, context.Canceled
-		}
-	}
-	n := copy(b, r.rest.data)
-	r.rest.data = r.rest.data[n:]
-	return n, nil
+	context.AfterFunc(ctx, func() { w.CloseWithError(context.Canceled) })
+	return r
 }

@@ -12,12 +12,12 @@ import (
 type output struct{ dst []byte }
 
 // Heartbeat appends a comment without the empty line that would end a frame: some clients
-// read that as an event without data.
-func (output) Heartbeat(dst []byte) []byte { return append(dst, ": hb\n"...) }
+// read that as an event without data. It may be called during Event.
+func (*output) Heartbeat(dst []byte) []byte { return append(dst, ": hb\n"...) }
 
 // End appends nothing: the connection is cut off, and the client continues or repeats the
 // stream on another one.
-func (output) End(dst []byte, _ Ending) []byte { return dst }
+func (*output) End(dst []byte, _ Ending) []byte { return dst }
 
 // take returns the bytes, and holds them no longer.
 func (o *output) take() []byte {

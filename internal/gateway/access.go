@@ -83,13 +83,14 @@ func (a access) checkOrigin(w http.ResponseWriter, r *http.Request, origin strin
 		w.Header().Set("Access-Control-Expose-Headers", exposedHeaders)
 		return nil
 	}
-	// Behind a proxy the scheme is unknown, so it is not compared. The Host has
-	// been checked before.
+	// Behind a proxy the scheme is unknown, so it is compared only with TLS here. The
+	// Host has been checked before.
 	u, err := url.Parse(origin)
 	if err == nil && u.Host != "" && !strings.EqualFold(u.Scheme+"://"+u.Host, origin) {
 		return respond.Refuse(http.StatusForbidden, fmt.Sprintf("origin %.100q is malformed: it must be scheme://host or scheme://host:port", origin))
 	}
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !strings.EqualFold(u.Host, r.Host) {
+	own := err == nil && (u.Scheme == "https" || u.Scheme == "http" && r.TLS == nil)
+	if !own || !strings.EqualFold(u.Host, r.Host) {
 		return respond.Refuse(http.StatusForbidden, fmt.Sprintf("origin %.100q is not allowed (option --http-origin)", origin))
 	}
 	return nil

@@ -68,6 +68,8 @@ func TestAccess(t *testing.T) {
 		{"allowed name as a beginning", named, "POST", "Origin: https://app.example.com.evil.com", 403},
 		{"image or script", local, "GET", "Sec-Fetch-Site: cross-site", 403},
 		{"form", local, "POST", "Sec-Fetch-Site: cross-site", 403},
+		{"compressed body", local, "POST", "Content-Encoding: gzip", 415},
+		{"body as it is", local, "POST", "Content-Encoding: identity", 202},
 		{"other port on this machine", local, "GET", "Sec-Fetch-Site: same-site", 403},
 		{"typed in", local, "GET", "Sec-Fetch-Site: none", 200},
 	} {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -88,11 +89,11 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Hijack takes the connection over for a stream, whose status is 200.
+// Hijack takes the connection over for a stream, whose status is 200, or for a WebSocket.
 func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(r.ResponseWriter).Hijack()
 	if err == nil {
-		r.status = http.StatusOK
+		r.status = cmp.Or(r.status, http.StatusOK)
 	}
 	return conn, rw, err
 }

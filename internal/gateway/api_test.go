@@ -17,6 +17,7 @@ import (
 	"streamer/internal/session"
 
 	"github.com/rs/zerolog"
+	"github.com/tidwall/gjson"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -97,7 +98,7 @@ func TestIngest(t *testing.T) {
 			}
 			want := `{"session":"a.b","seq":1}` + "\n"
 			if c.path == "interrupt" {
-				want = `{"session":"a.b","seq":1,"accepted":true}` + "\n"
+				want = `{"session":"a.b","seq":1,"accepted":true,"unknown_session":true}` + "\n"
 			}
 			if body != want {
 				t.Errorf("%s %q: got %s, want %s", c.path, c.body, body, want)
@@ -146,7 +147,7 @@ func TestInterruptAgain(t *testing.T) {
 	store := newMemory()
 	url := serve(t, Options{Check: session.Check}, store) + "/v1/sessions/s/interrupt"
 	for range 2 {
-		if _, body := do(t, "POST", url, `{"run":"17.0"}`, "Idempotency-Key: stop-17.0"); body != `{"session":"s","seq":1,"accepted":true}`+"\n" {
+		if _, body := do(t, "POST", url, `{"run":"17.0"}`, "Idempotency-Key: stop-17.0"); body != `{"session":"s","seq":1,"accepted":true,"unknown_session":true}`+"\n" {
 			t.Errorf("got %s", body)
 		}
 	}
@@ -430,5 +431,27 @@ func TestPage(t *testing.T) {
 	}
 	if resp, body := do(t, "POST", url+"/", ""); resp.StatusCode != 405 {
 		t.Errorf("POST /: got %d %s, want 405", resp.StatusCode, body)
+	}
+}
+
+// TestEndsWithin: the answer says that deltas end within a JSON value, and that a
+// session to interrupt has no events.
+func TestEndsWithin(t *testing.T) {
+	for body, want := range map[string]bool{
+		`{"a":1}`: false, `{"a":`: true, `[{"a":1},`: true, " \n{": true, `{"a":1} {"b"`: true, "{\"a\":1}\n{\"b\":2}\n": false,
+		"data: {": false, `{"a":]`: false, "text": false, "\x00\x00": false, `{"a":"\`: true,
+	} {
+		t.Run(body, func(t *testing.T) {
+			url := serve(t, Options{}, newMemory()) + "/v1/sessions/s/deltas"
+			_, answer := do(t, "POST", url, body)
+			if got := gjson.Get(answer, "incomplete").Bool(); got != want {
+				t.Errorf("got %s, want incomplete: %t", answer, want)
+			}
+		})
+	}
+	store := newMemory()
+	store.add("s", events.ToolCallStart, `{}`)
+	if _, answer := do(t, "POST", serve(t, Options{}, store)+"/v1/sessions/s/interrupt", ""); gjson.Get(answer, "unknown_session").Exists() {
+		t.Errorf("a session with events: got %s", answer)
 	}
 }

@@ -36,25 +36,38 @@ type verifier func(ctx context.Context, token string) (*auth.Identity, error)
 // cookie for the token contains a keyed digest and not the token. The zero value
 // accepts every request.
 type credentials struct {
-	set    bool
-	digest [sha256.Size]byte // of the token, so that comparisons take constant time
-	cookie string
-	verify verifier // nil if JSON Web Tokens are not accepted
+	token   secret // permits everything
+	metrics secret // permits to read the metrics
+	cookie  string
+	verify  verifier // nil if JSON Web Tokens are not accepted
 }
 
-// newCredentials returns the check for a token and for the tokens that verify
-// accepts. Both are optional.
-func newCredentials(token string, verify verifier) credentials {
-	c := credentials{verify: verify}
+// secret is a token that was configured. The zero value is none.
+type secret struct {
+	set    bool
+	digest [sha256.Size]byte // so that comparisons take constant time
+}
+
+func newSecret(token string) secret { return secret{token != "", sha256.Sum256([]byte(token))} }
+
+func (s *secret) is(token string) bool {
+	sum := sha256.Sum256([]byte(token))
+	return s.set && subtle.ConstantTimeCompare(sum[:], s.digest[:]) == 1
+}
+
+// newCredentials returns the check for the token, for that of the metrics, and for the
+// tokens that verify accepts. All are optional.
+func newCredentials(token, metrics string, verify verifier) credentials {
+	c := credentials{token: newSecret(token), metrics: newSecret(metrics), verify: verify}
 	if token != "" {
 		mac := hmac.New(sha256.New, []byte(token))
 		mac.Write([]byte("streamer gateway cookie 1"))
-		c.set, c.digest, c.cookie = true, sha256.Sum256([]byte(token)), hex.EncodeToString(mac.Sum(nil))
+		c.cookie = hex.EncodeToString(mac.Sum(nil))
 	}
 	return c
 }
 
-func (c *credentials) required() bool { return c.set || c.verify != nil }
+func (c *credentials) required() bool { return c.token.set || c.verify != nil }
 
 // check returns the client that sent a request. It refuses a request without valid
 // credentials.
@@ -76,7 +89,7 @@ func (c *credentials) check(w http.ResponseWriter, r *http.Request) (*auth.Ident
 	if err != nil {
 		return nil, challenge(w, "")
 	}
-	if c.set && subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(c.cookie)) == 1 {
+	if c.token.set && subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(c.cookie)) == 1 {
 		return auth.Unlimited(), nil
 	}
 	return c.web(w, r, cookie.Value)
@@ -84,8 +97,11 @@ func (c *credentials) check(w http.ResponseWriter, r *http.Request) (*auth.Ident
 
 // bearer returns the bearer of a token of either kind.
 func (c *credentials) bearer(w http.ResponseWriter, r *http.Request, token string) (*auth.Identity, error) {
-	if c.matches(token) {
+	switch {
+	case c.token.is(token):
 		return auth.Unlimited(), nil
+	case c.metrics.is(token):
+		return auth.Only(auth.Metrics), nil
 	}
 	return c.web(w, r, token)
 }
@@ -116,12 +132,6 @@ func challenge(w http.ResponseWriter, why string) error {
 	return respond.Refuse(http.StatusUnauthorized, text+": send Authorization: Bearer …, or the cookie of POST /v1/login")
 }
 
-// matches reports whether a token is the token of the gateway.
-func (c *credentials) matches(token string) bool {
-	sum := sha256.Sum256([]byte(token))
-	return c.set && subtle.ConstantTimeCompare(sum[:], c.digest[:]) == 1
-}
-
 // login sets the cookie if the body has a valid token. Without authentication it
 // sets none.
 func (g *Gateway) login(w http.ResponseWriter, r *http.Request) error {
@@ -143,9 +153,12 @@ func (g *Gateway) login(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	value := g.credentials.cookie
-	if !id.Expires.IsZero() {
-		value = in.Token
+	value := in.Token
+	switch {
+	case g.credentials.token.is(in.Token):
+		value = g.credentials.cookie
+	case g.credentials.metrics.is(in.Token):
+		return respond.Refuse(http.StatusForbidden, "the token permits only to read the metrics")
 	}
 	if len(value) > maxCookie {
 		return respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the token has more than %d bytes, which is too long for a cookie", maxCookie))

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"mime"
@@ -178,7 +179,7 @@ func (e *exchange) record(to *bytes.Buffer, b []byte) {
 func (e *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(e.ResponseWriter).Hijack()
 	if err == nil {
-		e.status, conn = http.StatusOK, takenConn{conn, e}
+		e.status, conn = cmp.Or(e.status, http.StatusOK), takenConn{conn, e}
 	}
 	return conn, rw, err
 }

@@ -72,25 +72,16 @@ type request struct {
 // serveStream serves a stream until it is complete, the client disconnects, or the
 // server ends it. A stream on a connection that is taken over goes on after the return.
 func (g *Gateway) serveStream(w http.ResponseWriter, r *http.Request, req request) error {
-	leave, err := g.admit(w, r)
-	if err != nil {
-		return err
-	}
 	ctx, end, cancel := streamContext(identity(r).Expires)
 	s := newStream(g, &req, end)
+	leave, err := g.hold(w, r, s, end)
+	if err != nil {
+		cancel()
+		return err
+	}
 	done := func() {
-		cancel()
 		leave()
-	}
-	if err := g.streams.add(s, end); err != nil {
-		done()
-		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5)))
-		return respond.Refuse(http.StatusServiceUnavailable, unavailableText(err, "streams", g.opts.MaxClients))
-	}
-	done = func() {
-		g.streams.remove(s)
 		cancel()
-		leave()
 	}
 	s.setHeader(w.Header(), &req)
 	if c := takeOver(w, r, g.server.Load() != nil, &g.counts.sent); c != nil {
@@ -105,6 +96,24 @@ func (g *Gateway) serveStream(w http.ResponseWriter, r *http.Request, req reques
 	defer done()
 	g.serveResponse(ctx, s, w, r, &req)
 	return nil
+}
+
+// hold counts a stream, which end ends. It refuses one above a limit, or if the server
+// stops. The caller calls leave after it.
+func (g *Gateway) hold(w http.ResponseWriter, r *http.Request, one any, end context.CancelCauseFunc) (leave func(), err error) {
+	admitted, err := g.admit(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.streams.add(one, end); err != nil {
+		admitted()
+		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5)))
+		return nil, respond.Refuse(http.StatusServiceUnavailable, unavailableText(err, "streams", g.opts.MaxClients))
+	}
+	return func() {
+		g.streams.remove(one)
+		admitted()
+	}, nil
 }
 
 // streamContext returns the context of a stream, which ends when the token of its

@@ -61,6 +61,11 @@ func (f foreignAPI) Stream(w http.ResponseWriter, r *http.Request, protocol stri
 	return f.g.serveStream(w, r, request{proto: p, token: token, open: open, header: header})
 }
 
+// Hold counts a connection as a stream.
+func (f foreignAPI) Hold(w http.ResponseWriter, r *http.Request, end context.CancelCauseFunc) (leave func(), err error) {
+	return f.g.hold(w, r, &end, end)
+}
+
 func (f foreignAPI) checkCursor(ctx context.Context, since uint64) error {
 	if since == 0 {
 		return nil
@@ -118,7 +123,7 @@ func (f foreignAPI) store(w http.ResponseWriter, r *http.Request, kind inputs.Ki
 	if err != nil {
 		return err
 	}
-	if body, err = f.g.checkBody(kind, body); err != nil {
+	if body, err = f.g.checkBody(r, kind, body); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), f.g.opts.StoreTimeout)

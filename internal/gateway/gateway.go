@@ -15,7 +15,7 @@
 //   - A client that does not read is disconnected within the write timeout and
 //     can resume. It delays no other client.
 //   - An input is answered with 202 after it is stored. Its body is stored
-//     unchanged. The inputs of a body of unknown length are stored as they arrive.
+//     unchanged, but an answer gets the subject of its token. The inputs of a body of unknown length are stored as they arrive.
 //   - A web page of another origin can neither read nor write, even if it reaches
 //     a gateway on loopback through DNS rebinding.
 //   - A client does only what its token permits, until the token expires.
@@ -48,6 +48,7 @@ type Gateway struct {
 	clients      quota // of streams, by client
 	addresses    quota // of streams, by address
 	connections  quota // of connections, by address
+	rates        rates // of inputs
 	page         map[string]asset
 	routes       *http.ServeMux
 	streams      streams
@@ -65,8 +66,13 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 	if opts.Exposed && opts.Token == "" && opts.Verify == nil {
 		return nil, errors.New("gateway: listening beyond loopback needs a token or the verification of tokens")
 	}
-	if opts.Token != "" && len(opts.Token) < minToken {
-		return nil, fmt.Errorf("gateway: the token has %d bytes, fewer than %d", len(opts.Token), minToken)
+	for _, token := range []string{opts.Token, opts.MetricsToken} {
+		if token != "" && len(token) < minToken {
+			return nil, fmt.Errorf("gateway: the token has %d bytes, fewer than %d", len(token), minToken)
+		}
+	}
+	if opts.MetricsToken != "" && opts.Token == "" && opts.Verify == nil {
+		return nil, errors.New("gateway: a token for metrics needs another one for the rest, which is public without it")
 	}
 	opts = opts.withDefaults(store.MaxPayload())
 	if opts.MaxBody <= 0 {
@@ -85,9 +91,10 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 		return nil, err
 	}
 	g := &Gateway{opts: opts, store: store, log: log, access: access, proxies: proxies, page: assets}
-	g.credentials = newCredentials(opts.Token, opts.Verify)
+	g.credentials = newCredentials(opts.Token, opts.MetricsToken, opts.Verify)
 	g.streams.max, g.ingests.max = opts.MaxClients, opts.MaxIngests
 	g.clients.max, g.addresses.max, g.connections.max = opts.MaxPerClient, opts.MaxPerAddress, opts.MaxPerAddress
+	g.rates.inputs, g.rates.bytes, g.rates.maxBody = opts.MaxInputRate, opts.MaxByteRate, opts.MaxBody
 	g.buffers.New = func() any { return new([]byte) }
 	registry, err := g.newRegistry()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/gateway/respond"
 	"streamer/internal/inputs"
+	"streamer/internal/jsonscan"
 )
 
 const maxHeaderValue = 512 // maximum length of a forwarded header
@@ -55,7 +57,7 @@ func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestio
 	if err != nil {
 		return err
 	}
-	if body, err = g.checkBody(in.kind, body); err != nil {
+	if body, err = g.checkBody(r, in.kind, body); err != nil {
 		return err
 	}
 	if in.strict && in.kind == inputs.Delta && g.opts.Trial != nil {
@@ -69,16 +71,44 @@ func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestio
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
-	seq, err := g.store.Publish(ctx, in.token, in.kind, in.msgID, in.header, body)
-	if err != nil {
+	if err := g.meter(w, r, in.kind, len(body)); err != nil {
+		return err
+	}
+	a := stored{Session: in.session, Incomplete: in.kind == inputs.Delta && endsWithin(body)}
+	if in.kind == inputs.Interrupt {
+		first, err := g.store.FirstEvent(ctx, in.token)
+		a.Accepted, a.Unknown = true, err == nil && first.Seq == 0
+	}
+	if a.Seq, err = g.store.Publish(ctx, in.token, in.kind, in.msgID, in.header, body); err != nil {
 		return g.publishError(w, in.session, in.kind, err)
 	}
-	respond.JSON(w, http.StatusAccepted, struct {
-		Session  string `json:"session"`
-		Seq      uint64 `json:"seq"`
-		Accepted bool   `json:"accepted,omitempty"`
-	}{in.session, seq, in.kind == inputs.Interrupt})
+	respond.JSON(w, http.StatusAccepted, a)
 	return nil
+}
+
+// stored is the answer to a body that is one input.
+type stored struct {
+	Session    string `json:"session"`
+	Seq        uint64 `json:"seq"`
+	Accepted   bool   `json:"accepted,omitempty"`
+	Unknown    bool   `json:"unknown_session,omitempty"` // an interrupt of a session without events
+	Incomplete bool   `json:"incomplete,omitempty"`      // deltas that end within a JSON value
+}
+
+// endsWithin reports whether deltas that begin as JSON end within a value. The rest may
+// be in the next body.
+func endsWithin(body []byte) bool {
+	for rest := string(body); ; {
+		var s jsonscan.Scanner
+		status := s.Write(rest)
+		if first := s.First(); first != '{' && first != '[' {
+			return false
+		}
+		if s.DoneAt() < 0 {
+			return status == jsonscan.More
+		}
+		rest = rest[s.DoneAt():]
+	}
 }
 
 func (g *Gateway) publishError(w http.ResponseWriter, session string, kind inputs.Kind, err error) error {
@@ -172,14 +202,20 @@ func tooLarge(limit int) error {
 }
 
 // checkBody refuses a body that Options.Check does not accept. It returns the body
-// to be stored: an empty interrupt or end means {}.
-func (g *Gateway) checkBody(kind inputs.Kind, body []byte) ([]byte, error) {
+// to be stored: an empty interrupt or end means {}, and an answer names its person.
+func (g *Gateway) checkBody(r *http.Request, kind inputs.Kind, body []byte) ([]byte, error) {
 	// A delta may be a piece of a text, so white space is part of it.
 	if len(body) == 0 || kind != inputs.Delta && len(bytes.TrimSpace(body)) == 0 {
 		if kind == inputs.Interrupt || kind == inputs.End {
 			return []byte("{}"), nil
 		}
 		return nil, respond.Refuse(http.StatusBadRequest, "the body is empty")
+	}
+	if kind == inputs.Answer {
+		var err error
+		if body, err = signed(body, identity(r).Subject); err != nil {
+			return nil, err
+		}
 	}
 	if g.opts.Check == nil {
 		return body, nil
@@ -188,4 +224,26 @@ func (g *Gateway) checkBody(kind inputs.Kind, body []byte) ([]byte, error) {
 		return nil, respond.Refuse(http.StatusBadRequest, err.Error())
 	}
 	return body, nil
+}
+
+// signed returns an answer by the subject of a token, unless that is "". It refuses one by
+// another person, because other clients rely on the name. It leaves the text as it is,
+// in which faults are found later.
+func signed(body []byte, subject string) ([]byte, error) {
+	var fields map[string]json.RawMessage
+	if subject == "" || json.Unmarshal(body, &fields) != nil || len(fields) == 0 {
+		return body, nil
+	}
+	if by, ok := fields["by"]; ok {
+		var person string
+		if json.Unmarshal(by, &person) == nil && person != subject {
+			return nil, respond.Refuse(http.StatusForbidden, fmt.Sprintf("by is %.100q: the token permits to answer as its subject, %.100q", person, subject))
+		}
+		return body, nil
+	}
+	by, err := json.Marshal(subject)
+	if err != nil {
+		return nil, fmt.Errorf("gateway: subject of a token: %w", err)
+	}
+	return slices.Concat([]byte(`{"by":`), by, []byte(","), bytes.TrimSpace(body)[1:]), nil
 }

@@ -41,6 +41,7 @@ type ingestion struct {
 	strict    bool
 	trial     func(format string, delta []byte) *events.Event // nil unless strict
 	tracking  Tracking
+	storer    string // whose rates are in force
 
 	inputs  int    // that were stored
 	refused int    // that were not
@@ -66,7 +67,7 @@ func (g *Gateway) ingestStream(w http.ResponseWriter, r *http.Request, in *inges
 		return fmt.Errorf("gateway: events of the inputs: %w", err)
 	}
 	defer tracking.Close()
-	in.g, in.tracking = g, tracking
+	in.g, in.tracking, in.storer = g, tracking, g.storer(r)
 	if in.strict && g.opts.Trial != nil {
 		in.trial = g.opts.Trial()
 	}
@@ -120,6 +121,9 @@ func (in *ingestion) store(ctx context.Context, p inputs.Piece, n int) error {
 			return respond.Refuse(http.StatusBadRequest, fmt.Sprintf("line %d: %s", p.Line, fault.Reason.Text))
 		}
 		return nil
+	}
+	if err := in.g.pace(ctx, in.storer, len(p.Data)); err != nil {
+		return in.bodyError(ctx, err)
 	}
 	publishing, cancel := context.WithTimeout(ctx, in.g.opts.StoreTimeout)
 	defer cancel()

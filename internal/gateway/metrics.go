@@ -8,6 +8,9 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"streamer/internal/auth"
+	"streamer/internal/gateway/respond"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -33,11 +36,12 @@ func Number[T int | int64 | uint64 | float64](name, help string, n T) Metric {
 }
 
 type counts struct {
-	slow    atomic.Uint64      // disconnected slow clients
-	sent    atomic.Uint64      // bytes of event streams
-	denied  atomic.Uint64      // requests without valid credentials
-	refused atomic.Uint64      // connections closed because of the limit of their address
-	answers [600]atomic.Uint64 // answers by status
+	slow      atomic.Uint64      // disconnected slow clients
+	sent      atomic.Uint64      // bytes of event streams
+	denied    atomic.Uint64      // requests without valid credentials
+	refused   atomic.Uint64      // connections closed because of the limit of their address
+	throttled atomic.Uint64      // inputs refused or delayed because of the rates of their storer
+	answers   [600]atomic.Uint64 // answers by status
 }
 
 func (c *counts) countStatus(status int) {
@@ -67,6 +71,9 @@ func (g *Gateway) newRegistry() (*prometheus.Registry, error) {
 func (g *Gateway) serveMetrics(r *prometheus.Registry) handler {
 	h := promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true, DisableCompression: true})
 	return func(w http.ResponseWriter, r *http.Request) error {
+		if id := identity(r); !id.MayAll(auth.Metrics) && !id.MayAll(auth.Watch) {
+			return respond.Refuse(http.StatusForbidden, "the token does not permit to read the metrics")
+		}
 		w.Header().Set("Cache-Control", "no-store")
 		h.ServeHTTP(w, r)
 		return nil
@@ -95,6 +102,7 @@ func (g *Gateway) ownMetrics() []Metric {
 		Number("streamer_sse_sent_bytes_total", "Bytes of event streams that were sent, without TLS and the compression of HTTP/2 headers.", g.counts.sent.Load()),
 		Number("streamer_sse_slow_disconnects_total", "Event streams ended because their client did not read.", g.counts.slow.Load()),
 		Number("streamer_http_auth_refusals_total", "HTTP requests refused because they had no valid token or cookie.", g.counts.denied.Load()),
+		Number("streamer_http_inputs_throttled_total", "Inputs over HTTP that were refused, or waited, because of --http-max-inputs or --http-max-input-bytes.", g.counts.throttled.Load()),
 		Number("streamer_http_connections_refused_total", "Connections closed because their address had too many.", g.counts.refused.Load()),
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/rs/zerolog"
 )
 
 // TestMetrics checks the gateway's own metrics and additional ones.
@@ -35,13 +37,15 @@ func TestMetrics(t *testing.T) {
 
 // TestMetricsNeedAccess checks that metrics are protected like events.
 func TestMetricsNeedAccess(t *testing.T) {
-	url := serve(t, Options{Token: "0123456789abcdef"}, newMemory()) + "/metrics"
+	base := serve(t, Options{Token: "0123456789abcdef", MetricsToken: "metrics-metrics-"}, newMemory())
+	url := base + "/metrics"
 	for _, c := range []struct {
 		header string
 		status int
 	}{
 		{"Accept: */*", 401},
 		{"Authorization: Bearer 0123456789abcdef", 200},
+		{"Authorization: Bearer metrics-metrics-", 200},
 		{"Host: evil.example.com", 403},
 	} {
 		t.Run(c.header, func(t *testing.T) {
@@ -49,5 +53,17 @@ func TestMetricsNeedAccess(t *testing.T) {
 				t.Errorf("%s: got %d %s, want %d", c.header, resp.StatusCode, body, c.status)
 			}
 		})
+	}
+	for _, path := range []string{"/v1/sessions/s/events", "/v1/events"} {
+		if resp, body := do(t, "GET", base+path, "", "Authorization: Bearer metrics-metrics-"); resp.StatusCode != 403 {
+			t.Errorf("%s with the token for metrics: got %d %s, want 403", path, resp.StatusCode, body)
+		}
+	}
+	resp, _ := do(t, "POST", base+"/v1/login", `{"token":"metrics-metrics-"}`)
+	if resp.StatusCode != 403 || len(resp.Cookies()) > 0 {
+		t.Errorf("login with the token for metrics: got %d and %d cookies, want 403 and none", resp.StatusCode, len(resp.Cookies()))
+	}
+	if _, err := New(Options{MetricsToken: "metrics-metrics-"}, newMemory(), nil, zerolog.Nop()); err == nil {
+		t.Error("a token for metrics without another one: got no error")
 	}
 }

@@ -211,6 +211,8 @@ func (a *answers) refused(described []string) {
 			a.request(method, urls["signed"]+path, body())
 		case status == "403":
 			a.request(method, urls["signed"]+path, body(), "Host: evil.example.com")
+		case status == "415":
+			a.request(method, urls["signed"]+path, body(), "Content-Encoding: gzip")
 		case status == "429":
 			a.request(method, urls["limited"]+path, body(), "X-Forwarded-For: 192.0.2.1")
 		case status == "503" && path != "/readyz":
@@ -243,6 +245,8 @@ func (a *answers) good() {
 			a.request("GET", url+path, http.NoBody, header)
 		}
 	}
+	a.request("GET", url+thread+"/stream/events", http.NoBody)
+	a.request("GET", url+thread+"/stream/events", http.NoBody, "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==")
 	for path, body := range map[string]string{
 		"/v1/ag-ui/s": `{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"a"}]}`, thread + "/history": "{}",
 		thread + "/runs/" + run + "/cancel": "", thread + "/stream/events": `{"channels":["tools","lifecycle"]}`,

@@ -23,6 +23,8 @@ type Options struct {
 	// Token permits everything to a client that sends it. It has at least 16 bytes.
 	// If it is "" and Verify is nil, no authentication is required.
 	Token string
+	// MetricsToken permits only to read the metrics. "" is none. It needs Token or Verify.
+	MetricsToken string
 	// Verify verifies another token, and returns what its bearer may do. If nil, only
 	// Token is accepted.
 	Verify func(ctx context.Context, token string) (*auth.Identity, error)
@@ -68,6 +70,8 @@ type Options struct {
 	MaxClients    int           // maximum number of open streams; if zero, 10,000
 	MaxPerClient  int           // maximum number of open streams of one subject of an issuer; if zero, 100
 	MaxPerAddress int           // maximum number of open streams, and of connections, of one address beyond loopback; if zero, 1,000
+	MaxInputRate  int           // maximum number of inputs per second with tokens of one subject, or without them from one address beyond loopback; if zero, no limit
+	MaxByteRate   int           // maximum number of their bytes per second; if zero, no limit
 	MaxIngests    int           // maximum number of request bodies that are stored as they arrive; if zero, 1,000
 	MaxBody       int           // maximum size of an input in bytes; if zero, the store's limit minus 4 KiB
 	Heartbeat     time.Duration // interval without data before a heartbeat; if zero, 15 s

@@ -382,3 +382,40 @@ func TestStreamEndsAtExpiry(t *testing.T) {
 		})
 	}
 }
+
+// TestAnswerBy checks that an answer names the subject of the token, if it has one.
+func TestAnswerBy(t *testing.T) {
+	store := newMemory()
+	url := serve(t, withTokens(t), store)
+	answer := `"call":"1.0","decision":"approve"`
+	for _, c := range []struct {
+		subject, body string
+		status        int
+		want          string // is stored
+	}{
+		{"alice", `{` + answer + `}`, 202, `{"by":"alice",` + answer + `}`},
+		{"al\"ice", " {" + answer + "} ", 202, `{"by":"al\"ice",` + answer + `}`},
+		{"alice", `{` + answer + `,"by":"alice"}`, 202, `{` + answer + `,"by":"alice"}`},
+		{"alice", `{` + answer + `,"by":"bob"}`, 403, ""},
+		{"alice", `{` + answer + `,"by":"alice","by":"bob"}`, 403, ""},
+		{"alice", `{` + answer + `,"by":"bob","by":"alice"}`, 202, `{` + answer + `,"by":"bob","by":"alice"}`}, // which is rejected
+		{"alice", `{` + answer + `,"by":1}`, 202, `{` + answer + `,"by":1}`},                                   // likewise
+		{"alice", `{}`, 202, `{}`},
+		{"alice", `x`, 202, `x`},
+		{"", `{` + answer + `}`, 202, `{` + answer + `}`},
+		{"", `{` + answer + `,"by":"bob"}`, 202, `{` + answer + `,"by":"bob"}`},
+	} {
+		t.Run(c.subject+" "+c.body, func(t *testing.T) {
+			before := len(store.inputs)
+			token := "Authorization: Bearer " + signedToken(t, c.subject, everything, time.Hour)
+			resp, body := do(t, "POST", url+"/v1/sessions/s/answer", c.body, token)
+			stored := ""
+			if len(store.inputs) > before {
+				stored = strings.TrimSpace(store.inputs[before].data)
+			}
+			if resp.StatusCode != c.status || stored != c.want {
+				t.Errorf("got %d %s, and stored %s, want %d and %s", resp.StatusCode, body, stored, c.status, c.want)
+			}
+		})
+	}
+}

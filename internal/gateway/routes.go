@@ -94,7 +94,9 @@ func (g *Gateway) onlyMethods(methods string, h http.HandlerFunc) http.HandlerFu
 		accepted = append(accepted, http.MethodHead)
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
-		switch {
+		switch encoding := r.Header.Get("Content-Encoding"); {
+		case slices.Contains(accepted, r.Method) && encoding != "" && encoding != "identity":
+			respond.Error(w, http.StatusUnsupportedMediaType, fmt.Sprintf("Content-Encoding %.40q is not supported: send the body without it", encoding))
 		case slices.Contains(accepted, r.Method):
 			h(w, r)
 		case r.Method == http.MethodOptions:

@@ -87,6 +87,26 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
+// TestOriginOnTLS: a page without TLS is another origin than the same host with TLS.
+func TestOriginOnTLS(t *testing.T) {
+	client, url := secureServer(t, Options{}, newMemory())
+	for origin, want := range map[string]int{url: 200, "http" + strings.TrimPrefix(url, "https"): 403} {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", url+"/v1/sessions", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Origin", origin)
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("origin %s: got %d, want %d", origin, resp.StatusCode, want)
+		}
+	}
+}
+
 // TestPlainOnTLS: a client without TLS gets no answer of the gateway, and one with an
 // old version of TLS gets none.
 func TestPlainOnTLS(t *testing.T) {

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,12 +61,7 @@ func (cs *Calls) Apply(e *events.Event) *Call {
 // Forget removes a call, so that the memory of a long run stays bounded.
 func (cs *Calls) Forget(c *Call) {
 	delete(cs.byID, c.Session+"\x00"+c.Call)
-	for i := range cs.list {
-		if cs.list[i] == c {
-			cs.list = append(cs.list[:i], cs.list[i+1:]...)
-			return
-		}
-	}
+	cs.list = slices.DeleteFunc(cs.list, func(o *Call) bool { return o == c })
 }
 
 func (c *Call) apply(e *events.Event) {

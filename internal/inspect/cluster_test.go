@@ -15,6 +15,7 @@ import (
 // TestDiagnoseCluster: a server of three that does not run is found, and that the
 // streams have too few replicas to survive that.
 func TestDiagnoseCluster(t *testing.T) {
+	t.Parallel()
 	c := brokertest.NewCluster(t)
 	b, err := client.OpenBroker(brokertest.Deadline(t), broker.Options{URL: c.URL(), Replicas: 3, Partitions: 1})
 	if err != nil {

@@ -55,6 +55,7 @@ func queryFor(t *testing.T, nc *nats.Conn, subject, body string, answer any) (co
 
 // TestService: a client gets what the commands print, in pages.
 func TestService(t *testing.T) {
+	t.Parallel()
 	b := serving(t)
 	nc := connect(t, b)
 	begin(t, b, "s", 10)

@@ -94,6 +94,7 @@ func await(t *testing.T, b *client.Broker, session string, typ events.Type) {
 
 // TestStored checks what the commands print about stored sessions.
 func TestStored(t *testing.T) {
+	t.Parallel()
 	b := serving(t)
 	const large = 100_000
 	begin(t, b, "a b", large)

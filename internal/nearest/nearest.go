@@ -21,6 +21,15 @@ func Name(word string, names []string) string {
 	return best
 }
 
+// Typo returns the name among names that at most two edits lead to, "" if there is none.
+func Typo(word string, names []string) string {
+	name := Name(word, names)
+	if len(word) > longest || edits(plain(word), plain(name)) > 2 {
+		return ""
+	}
+	return name
+}
+
 // longest bounds the bytes of a word that are compared: no name is longer.
 const longest = 64
 

@@ -30,3 +30,22 @@ func TestName(t *testing.T) {
 		t.Errorf("Name among none: got %q", got)
 	}
 }
+
+func TestTypo(t *testing.T) {
+	names := []string{"STREAMER_HTTP_LISTEN", "STREAMER_NATS_URL"}
+	for word, want := range map[string]string{
+		"STREAMER_HTP_LISTEN":   "STREAMER_HTTP_LISTEN",
+		"STREAMER_NATS_ULR":     "STREAMER_NATS_URL",
+		"STREAMER_SERVICE_HOST": "",
+		"STREAMER_PORT":         "",
+	} {
+		t.Run(word, func(t *testing.T) {
+			if got := Typo(word, names); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+	if got := Typo("x", nil); got != "" {
+		t.Errorf("among none: got %q", got)
+	}
+}

@@ -1,6 +1,9 @@
 package patch
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // aguiFormat is a list of AG-UI's messages, as in a RunAgentInput.
 // https://docs.ag-ui.com/concepts/messages
@@ -10,7 +13,7 @@ func agui() format {
 	return messageShape{aguiFormat{&facts{
 		shape:  AGUI,
 		claims: "toolCalls toolCallId role:activity role:reasoning",
-		knows:  "toolCalls.function role:tool role:developer", resultID: "toolCallId",
+		knows:  "toolCalls.function role:tool role:developer", calls: "toolCalls", resultID: "toolCallId",
 	}}}
 }
 
@@ -33,7 +36,7 @@ func (aguiFormat) read(h *history, m int) {
 			signed = signed || text(member(c, "encryptedValue")) != ""
 		}
 		h.addTurn(m).signed = signed
-		h.addOpenAICalls(m, calls)
+		h.addOpenAICalls(m, calls, id)
 	case "tool":
 		h.role[m] = tool
 		h.addResult(m, result{id: text(callID), idText: callID, content: content})
@@ -47,38 +50,12 @@ func (aguiFormat) read(h *history, m int) {
 	}
 }
 
-// putTurn writes a turn and its results. What stood between the call and its
-// results stays there.
-func (f aguiFormat) putTurn(h *history, t int) {
-	turn := &h.turns[t]
-	raw := h.at(turn.first)
-	if h.changed(turn) {
-		raw = editCalls(raw, "toolCalls", h.calls[turn.from:turn.to], nil, openAIPatched)
-	}
-	h.put(turn.first, raw)
-	next, id := turn.last+1, text(member(raw, "id"))
-	for _, a := range h.answers(turn.from, turn.to, turn.directly) {
-		if a.result < 0 {
-			h.add(aguiResult(&h.calls[a.call], id))
-			continue
-		}
-		r := &h.results[a.result]
-		for ; turn.directly(r) && next < r.message; next++ {
-			if h.role[next] == aside {
-				h.role[next] = written
-				h.copy(next)
-			}
-		}
-		h.put(r.message, f.result(h, r))
-	}
-}
-
-func (aguiFormat) message(c *call) string { return aguiResult(c, "") }
-
-// aguiResult returns the new result of a call, which is in the message with that id.
-func aguiResult(c *call, id string) string {
-	if id += "-" + c.finalID() + "-result"; id[0] == '-' {
-		id = id[1:]
+// message returns a new result. Its id is made of that of the call's message, if there is
+// one.
+func (aguiFormat) message(c *call) string {
+	id := c.finalID() + "-result"
+	if of := text(c.repeated); of != "" {
+		id = of + "-" + id
 	}
 	m := `{"id":` + quote(id) + `,"role":"tool","toolCallId":` + c.finalIDText() + `,"content":` + c.content
 	if c.isError && strings.HasPrefix(c.content, `"`) {
@@ -95,7 +72,7 @@ func (aguiFormat) userText(h *history, m int, content string) string {
 func (aguiFormat) adopt(h *history, r *result) (turn, result string) {
 	raw, id := h.at(r.message), quote(r.changedID)
 	turn = `{"id":` + quote(text(member(raw, "id"))+"-call") + `,"role":"assistant","toolCalls":[{"id":` + id +
-		`,"type":"function","function":{"name":` + quote(adoptedName(r)) + `,"arguments":"{}"}}]}`
+		`,"type":"function","function":{"name":` + quote(cmp.Or(r.name, "unknown")) + `,"arguments":"{}"}}]}`
 	return turn, setMember(raw, "toolCallId", id)
 }
 

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -271,7 +272,7 @@ func (w *aiModelWriter) keptPart(m, n int, part string, t int) (string, bool) {
 	case adopted:
 		id := quote(r.changedID)
 		w.texts = append(w.texts,
-			piece{-1, `{"role":"assistant","content":[{"type":"tool-call","toolCallId":` + id + `,"toolName":` + quote(adoptedName(r)) + `,"input":{}}]}`},
+			piece{-1, `{"role":"assistant","content":[{"type":"tool-call","toolCallId":` + id + `,"toolName":` + quote(cmp.Or(r.name, "unknown")) + `,"input":{}}]}`},
 			piece{-1, `{"role":"tool","content":[` + setMember(part, "toolCallId", id) + `]}`})
 	}
 	return part, false

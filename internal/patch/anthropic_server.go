@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"slices"
 	"strings"
 
 	"streamer/internal/events"
@@ -16,15 +17,6 @@ func serverResult(kind string) bool {
 	return strings.HasSuffix(kind, "_tool_result")
 }
 
-// serverTools returns the type prefix of the results of each server tool.
-func serverTools() map[string]string {
-	return map[string]string{
-		"web_search": "web_search", "web_fetch": "web_fetch", "code_execution": "code_execution",
-		"bash_code_execution": "bash_code_execution", "text_editor_code_execution": "text_editor_code_execution",
-		"tool_search_tool_regex": "tool_search", "tool_search_tool_bm25": "tool_search",
-	}
-}
-
 // serverError is the error result of a server tool that was interrupted.
 type serverError struct{ id, name, block string }
 
@@ -32,56 +24,52 @@ type serverError struct{ id, name, block string }
 // that has no result. The error stands behind the calls that the tool made, in this
 // turn or in a later one that continues it.
 func (w *blockWriter) addServerResults(m, t int, raw string) string {
-	earlier := w.errors[t]
-	own := w.interruptedServerCalls(m, t, raw)
-	if len(earlier) == 0 && len(own) == 0 {
+	h, earlier := w.h, w.errors[t]
+	if h.opts.Server == "off" || len(earlier) == 0 && !strings.Contains(raw, "server_tool_use") && !strings.Contains(raw, "mcp_tool_use") {
 		return raw
 	}
-	return editMember(raw, "content", func(content string) string {
-		blocks := elementList(content)
-		behind := make([][]string, len(blocks)) // the errors behind each block
-		kept := make([]bool, len(blocks))
-		add := func(n int, e serverError) {
-			n = lastCallOf(e.id, blocks, n)
-			behind[n] = append(behind[n], e.block)
-			w.h.op(Op{Op: "server_result_added", Turn: t, Message: m, Call: -1, ID: e.id, Name: e.name})
-		}
-		for _, e := range earlier {
-			add(0, e)
-		}
-		for n, b := range blocks {
-			id := text(member(b, "id"))
-			if kept[n] = true; !own[id] || !serverCall(text(member(b, "type"))) {
-				continue
-			}
-			e := serverError{id, text(member(b, "name")), w.serverError(b)}
-			at := w.loops.lastTurnOf(id, t)
-			switch {
-			case e.block == "":
-				kept[n] = false
-				w.h.op(Op{Op: "call_dropped", Turn: t, Message: m, Call: -1, ID: id, Name: e.name, Why: "unknown_server_tool"})
-			case at > t:
-				w.failLater(at, e)
-			default:
-				add(n, e)
-			}
-		}
-		var out []string
-		for n, b := range blocks {
-			if kept[n] {
-				out = append(out, b)
-			}
-			out = append(out, behind[n]...)
-		}
-		return list(out)
-	})
-}
-
-func (w *blockWriter) failLater(t int, e serverError) {
-	if w.errors == nil {
-		w.errors = map[int][]serverError{}
+	if w.loops == nil {
+		w.loops = h.serverLoops()
 	}
-	w.errors[t] = append(w.errors[t], e)
+	blocks := elementList(member(raw, "content"))
+	kept, behind := slices.Clone(blocks), make([][]string, len(blocks)) // behind has the errors behind each block
+	add := func(n int, e serverError) {
+		n = lastCallOf(e.id, blocks, n)
+		behind[n] = append(behind[n], e.block)
+		h.op(Op{Op: "server_result_added", Turn: t, Message: m, Call: -1, ID: e.id, Name: e.name})
+	}
+	for _, e := range earlier {
+		add(0, e)
+	}
+	changed := len(earlier) > 0
+	for n, b := range blocks {
+		id := text(member(b, "id"))
+		if !serverCall(text(member(b, "type"))) || !w.loops.isOpen(t, id) {
+			continue
+		}
+		changed = true
+		e := serverError{id, text(member(b, "name")), w.serverError(b)}
+		switch last := w.loops.lastTurnOf(id, t); {
+		case e.block == "":
+			kept[n] = ""
+			h.op(Op{Op: "call_dropped", Turn: t, Message: m, Call: -1, ID: id, Name: e.name, Why: "unknown_server_tool"})
+		case last > t:
+			w.errors[last] = append(w.errors[last], e)
+		default:
+			add(n, e)
+		}
+	}
+	if !changed {
+		return raw
+	}
+	var out []string
+	for n, b := range kept {
+		if b != "" {
+			out = append(out, b)
+		}
+		out = append(out, behind[n]...)
+	}
+	return editMember(raw, "content", func(string) string { return list(out) })
 }
 
 func lastCallOf(id string, blocks []string, from int) int {
@@ -91,50 +79,6 @@ func lastCallOf(id string, blocks []string, from int) int {
 		}
 	}
 	return from
-}
-
-func (w *blockWriter) interruptedServerCalls(m, t int, raw string) map[string]bool {
-	h := w.h
-	if h.opts.Server == "off" || !strings.Contains(raw, "server_tool_use") && !strings.Contains(raw, "mcp_tool_use") {
-		return nil
-	}
-	open := w.unansweredServerCalls(m, t)
-	if len(open) == 0 {
-		return nil
-	}
-	if w.loops == nil {
-		w.loops = h.serverLoops()
-	}
-	w.loops.removeRunning(t, open)
-	return open
-}
-
-func (w *blockWriter) unansweredServerCalls(m, t int) map[string]bool {
-	h := w.h
-	var open map[string]bool
-	for _, b := range elements(member(h.at(m), "content")) {
-		if serverCall(text(member(b, "type"))) {
-			if open == nil {
-				open = map[string]bool{}
-			}
-			open[text(member(b, "id"))] = true
-		}
-	}
-	if open == nil {
-		return nil
-	}
-	messages := []int{m}
-	if t+1 < len(h.turns) {
-		messages = append(messages, h.turns[t+1].first)
-	}
-	for _, n := range messages {
-		for _, b := range elements(member(h.at(n), "content")) {
-			if serverResult(text(member(b, "type"))) {
-				delete(open, text(member(b, "tool_use_id")))
-			}
-		}
-	}
-	return open
 }
 
 // serverError returns the error result of an interrupted server tool, "" if the
@@ -148,11 +92,14 @@ func (w *blockWriter) serverError(block string) string {
 		reason := w.h.syntheticText(events.TextInterrupted, name, text(id), member(block, "input"))
 		return `{"type":"mcp_tool_result","tool_use_id":` + id + `,"is_error":true,"content":[` + textBlock(quote(reason)) + `]}`
 	}
-	kind := serverTools()[name]
-	if kind == "" {
+	switch name {
+	case "web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution":
+	case "tool_search_tool_regex", "tool_search_tool_bm25":
+		name = "tool_search"
+	default:
 		return ""
 	}
-	kind += "_tool_result"
+	kind := name + "_tool_result"
 	return `{"type":"` + kind + `","tool_use_id":` + id + `,"content":{"type":"` + kind + `_error","error_code":"unavailable"}}`
 }
 
@@ -166,21 +113,19 @@ type loops struct {
 	last     []int            // by turn: the last turn that continues it
 	end      int              // the last turn if only results follow it, otherwise -1
 	called   map[string][]int // by id of a server tool: the turns in which it calls a tool
-	answered map[string]int   // by id of a server tool: the last turn with its result
+	answered map[string][]int // by id of a server tool: the turns with its result
 }
 
 func (h *history) serverLoops() *loops {
 	n := len(h.turns)
-	l := &loops{last: make([]int, n), end: -1, called: map[string][]int{}, answered: map[string]int{}}
+	l := &loops{last: make([]int, n), end: -1, called: map[string][]int{}, answered: map[string][]int{}}
 	for t := n - 1; t >= 0; t-- {
-		only := h.onlyResultsBehind(t)
-		switch {
-		case t == n-1 && only:
-			l.last[t], l.end = t, t
-		case t < n-1 && only:
+		l.last[t] = t
+		switch only := h.onlyResultsBehind(t); {
+		case only && t == n-1:
+			l.end = t
+		case only:
 			l.last[t] = l.last[t+1]
-		default:
-			l.last[t] = t
 		}
 	}
 	for t := range h.turns {
@@ -191,7 +136,8 @@ func (h *history) serverLoops() *loops {
 		}
 		for _, b := range elements(member(h.at(h.turns[t].first), "content")) {
 			if serverResult(text(member(b, "type"))) {
-				l.answered[text(member(b, "tool_use_id"))] = t
+				id := text(member(b, "tool_use_id"))
+				l.answered[id] = append(l.answered[id], t)
 			}
 		}
 	}
@@ -218,19 +164,14 @@ func (h *history) onlyResultsBehind(t int) bool {
 	return true
 }
 
-// removeRunning removes from the open server tools of turn t those that got a
-// result in a later turn that continues it, and those that may still continue.
-func (l *loops) removeRunning(t int, open map[string]bool) {
-	for id := range open {
-		answered, ok := l.answered[id]
-		switch {
-		case ok && answered > t && answered <= l.last[t]:
-			delete(open, id)
-		case l.end < 0 || l.last[t] != l.end:
-		case t == l.end || l.lastTurnOf(id, t) == l.end:
-			delete(open, id)
-		}
+// isOpen reports whether a server tool of turn t has neither a result, in this turn, in
+// the next one or in one that continues it, nor may still continue.
+func (l *loops) isOpen(t int, id string) bool {
+	turns := l.answered[id]
+	if n := len(turns); slices.Contains(turns, t) || slices.Contains(turns, t+1) || n > 0 && turns[n-1] > t && turns[n-1] <= l.last[t] {
+		return false
 	}
+	return l.last[t] != l.end || t != l.end && l.lastTurnOf(id, t) != l.end
 }
 
 func (l *loops) lastTurnOf(id string, t int) int {

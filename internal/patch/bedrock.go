@@ -9,7 +9,7 @@ type bedrockFormat struct{ plainBlocks }
 
 func bedrock() format {
 	return blockShape{bedrockFormat{plainBlocks{&facts{
-		shape: Bedrock, list: "content",
+		shape: Bedrock, list: "content", resultID: "toolUseId", inResult: "toolResult",
 		claims: "content:untyped content.toolUse content.toolResult content.cachePoint content.reasoningContent content.guardContent",
 		blocks: "text image document video audio toolUse toolResult reasoningContent cachePoint guardContent citationsContent searchResult",
 	}}}}
@@ -82,17 +82,6 @@ func (bedrockFormat) call(c *call, block string) string {
 	return editMember(block, "toolUse", func(use string) string { return c.rewritten(use, "toolUseId", "name", "input") })
 }
 
-func (bedrockFormat) answer(_ *history, c *call, r *result) string {
-	if c.finalID() != r.id {
-		return bedrockWithID(r.raw, c.finalID())
-	}
-	return r.raw
-}
-
-func bedrockWithID(block, id string) string {
-	return editMember(block, "toolResult", func(result string) string { return setMember(result, "toolUseId", quote(id)) })
-}
-
 func (f bedrockFormat) message(c *call) string { return f.results(nil, 0, []string{f.synthetic(c)}) }
 
 func (f bedrockFormat) synthetic(c *call) string {
@@ -110,10 +99,7 @@ func (f bedrockFormat) synthetic(c *call) string {
 // and any other value text.
 func (bedrockFormat) content(value string) string {
 	value = strings.TrimSpace(value)
-	blocks := !isEmpty(value)
-	for _, b := range elements(value) {
-		blocks = blocks && onlyMember(b, "text json image document video searchResult")
-	}
+	blocks := each(value, func(b string) bool { return onlyMember(b, "text json image document video searchResult") })
 	switch {
 	case blocks, strings.HasPrefix(value, `"`):
 		return value
@@ -134,8 +120,8 @@ func onlyMember(block, names string) bool {
 	return n == 1
 }
 
-func (bedrockFormat) adopt(r *result) (call, result string) {
-	return `{"toolUse":{"toolUseId":` + quote(r.changedID) + `,"name":"unknown","input":{}}}`, bedrockWithID(r.raw, r.changedID)
+func (f bedrockFormat) adopt(r *result) (call, result string) {
+	return `{"toolUse":{"toolUseId":` + quote(r.changedID) + `,"name":"unknown","input":{}}}`, f.withID(r.raw, r.changedID)
 }
 
 func (bedrockFormat) text(quoted string) string { return `{"text":` + quoted + `}` }

@@ -136,23 +136,24 @@ func (f blockShape) read(h *history, m int) {
 	}
 }
 
+// readTurn reads a message of the model. Results of a client's tools with which it begins
+// precede its turn. A message that has nothing else is no turn.
 func (f blockShape) readTurn(h *history, m int, content string) {
-	first := h.leadingMisplaced(f.blockFormat, content)
-	readMisplaced(f.blockFormat, h, m, first)
-	if len(first) > 0 && h.opts.Profile == "" && len(first) == len(elementList(content)) {
-		h.role[m] = tool
-		return
+	turn, results := false, false
+	begin := func() {
+		if !turn {
+			turn = true
+			h.addToRun(m, f.runs(h.opts))
+		}
 	}
-	h.addToRun(m, f.runs(h.opts))
-	leading := true
 	for n, b := range elements(content) {
-		if r, ok := h.misplaced(f.blockFormat, n, b); ok {
-			if !leading && h.opts.Profile == "" {
+		if r, ok := f.readResult(n, b); ok && !h.hosted[r.id] {
+			if results = h.opts.Profile == ""; results {
 				h.addResult(m, r)
 			}
 			continue
 		}
-		leading = false
+		begin()
 		if known := f.about().blocks; known != "" && !hasMember(b, known) {
 			h.opaque = m + 1
 		}
@@ -160,6 +161,11 @@ func (f blockShape) readTurn(h *history, m int, content string) {
 			h.turns[len(h.turns)-1].signed = true
 		}
 	}
+	if results && !turn {
+		h.role[m] = tool
+		return
+	}
+	begin()
 }
 
 // addToRun adds message m to the turn before it, or begins a turn if runs are no

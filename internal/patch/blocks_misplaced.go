@@ -5,35 +5,6 @@ package patch
 // A result that precedes all other blocks of the message precedes its turn. The
 // systems that profiles reproduce do not read such results.
 
-// misplaced reads block n of a message of the model and reports whether it is the
-// result of a client's tool.
-func (h *history) misplaced(f blockFormat, n int, block string) (result, bool) {
-	r, ok := f.readResult(n, block)
-	return r, ok && !h.hosted[r.id]
-}
-
-func readMisplaced(f blockFormat, h *history, m int, blocks []string) {
-	if h.opts.Profile != "" {
-		return
-	}
-	for n, b := range blocks {
-		if r, ok := h.misplaced(f, n, b); ok {
-			h.addResult(m, r)
-		}
-	}
-}
-
-// leadingMisplaced returns the results with which the content of a message begins.
-func (h *history) leadingMisplaced(f blockFormat, content string) (blocks []string) {
-	for n, b := range elements(content) {
-		if _, ok := h.misplaced(f, n, b); !ok {
-			break
-		}
-		blocks = append(blocks, b)
-	}
-	return blocks
-}
-
 // insideResults is what becomes of the results in a message of the model.
 type insideResults struct {
 	leaves         map[int]bool // blocks that leave the message

@@ -6,7 +6,7 @@ import (
 )
 
 func (f blockShape) render(h *history) {
-	w := blockWriter{h: h, f: f.blockFormat, facts: f.about(), base: -1}
+	w := blockWriter{h: h, f: f.blockFormat, facts: f.about(), base: -1, errors: map[int][]serverError{}}
 	for m := range h.messages {
 		switch h.role[m] {
 		case assistant:
@@ -89,15 +89,8 @@ func (w *blockWriter) keepResults(m int) {
 }
 
 func (h *history) onlyAnswers(m, t int) bool {
-	if !h.format.onlyResults(h, m) {
-		return false
-	}
-	for _, r := range h.resultsIn(m) {
-		if r.disposition != answering || h.calls[r.call].turn != t {
-			return false
-		}
-	}
-	return true
+	other := func(r result) bool { return r.disposition != answering || h.calls[r.call].turn != t }
+	return h.format.onlyResults(h, m) && !slices.ContainsFunc(h.resultsIn(m), other)
 }
 
 // rewritten returns a message with its changed calls, without the blocks that leave it,
@@ -153,12 +146,7 @@ func (w *blockWriter) user(m int) {
 }
 
 func (h *history) hasAnswers(m, t int) bool {
-	for _, r := range h.resultsIn(m) {
-		if r.disposition == answering && h.calls[r.call].turn == t {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.resultsIn(m), func(r result) bool { return r.disposition == answering && h.calls[r.call].turn == t })
 }
 
 // ownBlocks has the blocks that stay in a user's message.
@@ -227,20 +215,6 @@ func (w *blockWriter) resultAt(m, block int) *result {
 		}
 	}
 	return nil
-}
-
-func unchangedOr(content string, blocks []string) string {
-	n := 0
-	for i, b := range elements(content) {
-		if i >= len(blocks) || blocks[i] != b {
-			return list(blocks)
-		}
-		n++
-	}
-	if n != len(blocks) {
-		return list(blocks)
-	}
-	return content
 }
 
 func (w *blockWriter) flush() {

@@ -6,36 +6,31 @@ import (
 	"streamer/internal/events"
 )
 
-// ranks returns for each call the number of later calls with its id. The log and
+// rankCalls sets for each call the number of later calls with its id. The log and
 // the history may begin at different places, but end at the same one.
-func (h *history) ranks() []int {
-	ranks := make([]int, len(h.calls))
-	if len(h.opts.Log) == 0 {
-		return ranks
-	}
+func (h *history) rankCalls() {
 	later := map[string]int{}
-	for c := len(h.calls) - 1; c >= 0; c-- {
-		id := h.calls[c].matchKey()
-		ranks[c] = later[id]
-		later[id]++
+	for i := len(h.calls) - 1; i >= 0 && len(h.opts.Log) > 0; i-- {
+		c := &h.calls[i]
+		c.rank = later[c.matchKey()]
+		later[c.matchKey()]++
 	}
-	return ranks
 }
 
 // logged returns the outcome of a call in the session's log.
-func (h *history) logged(c *call, rank int) (Outcome, bool) {
+func (h *history) logged(c *call) (Outcome, bool) {
 	outcomes := h.opts.Log[c.matchKey()]
-	if rank >= len(outcomes) {
+	if c.rank >= len(outcomes) {
 		return Outcome{}, false
 	}
-	o := outcomes[len(outcomes)-1-rank]
+	o := outcomes[len(outcomes)-1-c.rank]
 	return o, o.Name == "" || c.name == "" || o.Name == c.name
 }
 
 // replaceable reports whether the log has a real result for a call whose result in
 // the history is a placeholder, and whether the options allow replacing it.
-func (h *history) replaceable(c *call, rank int) bool {
-	o, ok := h.logged(c, rank)
+func (h *history) replaceable(c *call) bool {
+	o, ok := h.logged(c)
 	placeholder := c.placeholder || c.answer >= 0 && h.results[c.answer].placeholder
 	if !ok || !o.real() || !placeholder || h.opts.Dangling == "leave" || h.keptUnanswerable(c) {
 		return false
@@ -58,8 +53,8 @@ const (
 
 // fillContent sets the content of a call's new result: the result from the options,
 // the result from the log, or a text with the reason why there is none.
-func (h *history) fillContent(c *call, rank int) {
-	logged, inLog := h.logged(c, rank)
+func (h *history) fillContent(c *call) {
+	logged, inLog := h.logged(c)
 	switch content, ok := h.opts.Results[c.ref()]; {
 	case ok:
 		c.content, c.reason = h.format.content(string(content)), reasonGiven
@@ -134,14 +129,7 @@ func withoutID(template string) string {
 // typed blocks stays; any other value becomes a string with its JSON.
 func contentOf(value string) string {
 	value = strings.TrimSpace(value)
-	if strings.HasPrefix(value, `"`) {
-		return value
-	}
-	blocks := !isEmpty(value)
-	for _, b := range elements(value) {
-		blocks = blocks && member(b, "type") != ""
-	}
-	if blocks {
+	if strings.HasPrefix(value, `"`) || each(value, func(b string) bool { return member(b, "type") != "" }) {
 		return value
 	}
 	return quote(value)

@@ -13,6 +13,7 @@ func (h *history) decide() {
 	}
 	h.inFlight = h.inFlight && !h.endsWithText()
 	h.dropUnanswerable()
+	h.rankCalls()
 	h.markLeftOpen()
 	h.renameCalls()
 	h.addResults()
@@ -129,27 +130,33 @@ func (h *history) immovable(c *call, r int) bool {
 // markLeftOpen marks the calls that stay open as requested. A result from the
 // options closes a call in any case.
 func (h *history) markLeftOpen() {
-	pending, rank := h.pendingCalls(), h.ranks()
-	for i := range h.calls {
+	pending := map[string]bool{} // by the text by which options refer to a call: its last one is meant
+	for _, id := range h.opts.Pending {
+		pending[id] = true
+	}
+	for i := len(h.calls) - 1; i >= 0; i-- {
 		c := &h.calls[i]
-		if c.dropped != "" || c.answeredInside || c.hasOutput || c.answer >= 0 {
+		if c.dropped != "" || c.hasOutput || c.answer >= 0 {
 			continue
 		}
 		_, known := h.opts.Results[c.ref()]
-		c.pending = !known && (pending[i] || h.keptInFlight(c) || h.keptWaiting(c, rank[i]))
-		c.leftOpen = c.pending || !known && h.opts.Dangling == "leave" || h.keptUnanswerable(c)
+		last := pending[c.ref()]
+		delete(pending, c.ref())
+		if !c.answeredInside {
+			c.pending = !known && (last || h.keptInFlight(c) || h.keptWaiting(c))
+			c.leftOpen = c.pending || !known && h.opts.Dangling == "leave" || h.keptUnanswerable(c)
+		}
 	}
 }
 
 func (h *history) addResults() {
-	rank := h.ranks()
 	for i := range h.calls {
 		c := &h.calls[i]
 		has := c.answer >= 0 || c.placeholder
-		if c.dropped != "" || c.answeredInside || c.hasOutput && !c.placeholder || c.leftOpen || has && !h.replaceable(c, rank[i]) {
+		if c.dropped != "" || c.answeredInside || c.hasOutput && !c.placeholder || c.leftOpen || has && !h.replaceable(c) {
 			continue
 		}
-		h.fillContent(c, rank[i])
+		h.fillContent(c)
 		op := h.callOp("result_added", c)
 		if op.Reason = c.reason; has {
 			op.Op = "result_replaced"
@@ -173,33 +180,12 @@ func (h *history) keptInFlight(c *call) bool {
 
 // keptWaiting reports whether a call stays open because it waits for a person, and
 // the log has no result of it.
-func (h *history) keptWaiting(c *call, rank int) bool {
+func (h *history) keptWaiting(c *call) bool {
 	if !c.asked || !h.format.waits(h, c) || h.endsWithText() {
 		return false
 	}
-	o, ok := h.logged(c, rank)
+	o, ok := h.logged(c)
 	return !ok || !o.real()
-}
-
-func (h *history) pendingCalls() map[int]bool {
-	pending := map[int]bool{}
-	last := map[string]int{}
-	for _, id := range h.opts.Pending {
-		last[id] = -1
-	}
-	if len(last) == 0 {
-		return pending
-	}
-	for c := range h.calls {
-		call := &h.calls[c]
-		if _, ok := last[call.ref()]; ok && !call.hasOutput && call.answer < 0 && call.dropped == "" {
-			last[call.ref()] = c
-		}
-	}
-	for _, c := range last {
-		pending[c] = true
-	}
-	return pending
 }
 
 func (h *history) dropUnchosen() {

@@ -2,7 +2,6 @@ package patch
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -36,8 +35,8 @@ func parse(text string, limits Limits) (document, error) {
 	if !utf8.ValidString(text) {
 		return d, fmt.Errorf("patch: not UTF-8 at byte %d", jsonscan.InvalidUTF8(text))
 	}
-	if err := checkDepth(text, limits.Depth); err != nil {
-		return d, err
+	if at := jsonscan.TooDeep(text, limits.Depth); at >= 0 { // also if the text is not JSON
+		return d, overLimit("patch: the history is nested deeper than %d at byte %d", limits.Depth, at)
 	}
 	start := blank(text)
 	if start == len(text) {
@@ -45,8 +44,8 @@ func parse(text string, limits Limits) (document, error) {
 	}
 	var err error
 	switch {
-	case text[start] == '[':
-		err = d.readList(start)
+	case text[start] == '[' && gjson.Valid(text):
+		err = d.readItems(start, strings.LastIndexByte(text, ']')+1)
 	case text[start] == '{' && gjson.Valid(text):
 		err = d.readObject(start)
 	case text[start] == '{' && d.isLines():
@@ -56,10 +55,7 @@ func parse(text string, limits Limits) (document, error) {
 	default:
 		err = syntaxError(text, 0, "")
 	}
-	if err != nil {
-		return d, err
-	}
-	return d, nil
+	return d, err
 }
 
 // add adds the next message. A value that is not an object is an error.
@@ -70,27 +66,13 @@ func (d *document) add(from, to int) error {
 		return overLimit("patch: the history has more than %d messages", n)
 	case d.text[from] != '{':
 		return fmt.Errorf("patch: not a history: message %d (byte %d) is %s, not an object", n, from, describeKind(d.text[from:to]))
-	case n == sample: // estimates the number of messages from the length of the first ones
-		rest := (len(d.text) - from) / ((from-d.messages[0].from)/sample + 1)
-		d.messages = slices.Grow(d.messages, min(rest+rest/8, d.maxMessages))
 	}
 	d.messages = append(d.messages, span{from, to})
 	return nil
 }
 
-// sample is the number of messages from which the total is estimated.
-const sample = 64
-
-func (d *document) readList(start int) error {
-	if !gjson.Valid(d.text) {
-		return syntaxError(d.text, 0, "")
-	}
-	d.list = true
-	d.from, d.to = start+1, strings.LastIndexByte(d.text, ']')
-	return d.readItems(start, len(d.text))
-}
-
 func (d *document) readItems(from, to int) error {
+	d.list, d.from, d.to = true, from+1, to-1
 	for e := jsonscan.ValueOf(d.text[from:to]).Elements(); e.Next(); {
 		at := from + e.Offset()
 		if err := d.add(at, at+len(e.Value.Raw)); err != nil {
@@ -103,18 +85,20 @@ func (d *document) readItems(from, to int) error {
 func (d *document) readObject(start int) error {
 	object := d.text[start:]
 	for _, field := range []string{"messages", "contents", "input"} {
-		list := member(object, field)
+		list, from := "", 0 // of several members of that name, the last counts
+		for m := jsonscan.ValueOf(object).Members(); m.Next(); {
+			if m.Key == field {
+				list, from = m.Value.Raw, start+m.Offset()
+			}
+		}
 		if list == "" {
 			continue
 		}
 		if list[0] != '[' {
 			return fmt.Errorf("patch: not a history: %q is %s, not a list", field, describeKind(list))
 		}
-		d.list, d.field = true, field
+		d.field = field
 		d.continues = field == "input" && (hasText(object, "previous_response_id") || hasText(object, "conversation"))
-		// list is a substring of object, which is a substring of text.
-		from := start + memberOffset(object, field)
-		d.from, d.to = from+1, from+len(list)-1
 		return d.readItems(from, from+len(list))
 	}
 	switch {
@@ -128,16 +112,6 @@ func (d *document) readObject(start int) error {
 
 // hasText reports whether an object has a member that is neither null nor "".
 func hasText(object, name string) bool { return text(member(object, name)) != "" }
-
-func memberOffset(object, name string) int {
-	at := 0
-	for m := jsonscan.ValueOf(object).Members(); m.Next(); {
-		if m.Key == name {
-			at = m.Offset()
-		}
-	}
-	return at
-}
 
 func (d *document) isLines() bool {
 	line, rest, more := strings.Cut(strings.TrimLeft(d.text, " \n\t\r"), "\n")
@@ -182,15 +156,6 @@ func syntaxError(text string, offset int, where string) error {
 		at = "," + at
 	}
 	return fmt.Errorf("patch: not a history: %s%s%s%d", where, err.Msg, at, offset+err.Offset)
-}
-
-// checkDepth returns an error if text, which may not be JSON, is nested more than
-// limit levels deep.
-func checkDepth(text string, limit int) error {
-	if at := jsonscan.TooDeep(text, limit); at >= 0 {
-		return overLimit("patch: the history is nested deeper than %d at byte %d", limit, at)
-	}
-	return nil
 }
 
 func describeKind(value string) string {

@@ -46,21 +46,15 @@ func setMember(object, name, value string) string {
 	return head + comma + quote(name) + ":" + value + object[len(head):]
 }
 
+// removeMember returns a JSON object without a member.
 func removeMember(object, name string) string {
-	start, end := blank(object), 0 // end of the preceding value
-	for m := valueOf(object).Members(); m.Next(); {
-		from := end
-		end = start + m.Offset() + len(m.Value.Raw)
-		switch {
-		case m.Key != name:
-		case from > 0:
-			return removeMember(object[:from]+object[end:], name)
-		default:
-			rest := strings.TrimLeft(object[end:], " \n\t\r")
-			return removeMember(object[:start+1]+strings.TrimPrefix(rest, ","), name)
+	var kept []string
+	for n, v := range members(object) {
+		if n != name {
+			kept = append(kept, quote(n)+":"+v)
 		}
 	}
-	return object
+	return "{" + strings.Join(kept, ",") + "}"
 }
 
 func editMember(object, name string, change func(value string) string) string {
@@ -76,36 +70,27 @@ func editMember(object, name string, change func(value string) string) string {
 // element is removed if the second value is false.
 func editElements(array string, change func(n int, element string) (string, bool)) string {
 	var kept []string
-	same, dropped := true, false
 	for n, e := range elements(array) {
-		now, keep := change(n, e)
-		same = same && keep && now == e
-		if !keep {
-			dropped = true
-			continue
+		if now, keep := change(n, e); keep {
+			kept = append(kept, now)
 		}
-		kept = append(kept, now)
 	}
-	switch {
-	case same:
-		return array
-	case dropped:
-		return list(kept)
-	}
-	return replaceElements(array, kept)
+	return unchangedOr(array, kept)
 }
 
-func replaceElements(array string, now []string) string {
-	var b strings.Builder
-	at, n, start := 0, 0, blank(array)
-	for e := valueOf(array).Elements(); e.Next(); n++ {
-		from := start + e.Offset()
-		b.WriteString(array[at:from])
-		b.WriteString(now[n])
-		at = from + len(e.Value.Raw)
+// unchangedOr returns an array of raw values: the one given, if it has the same ones.
+func unchangedOr(array string, now []string) string {
+	rest := now
+	for _, e := range elements(array) {
+		if len(rest) == 0 || rest[0] != e {
+			return list(now)
+		}
+		rest = rest[1:]
 	}
-	b.WriteString(array[at:])
-	return b.String()
+	if len(rest) > 0 {
+		return list(now)
+	}
+	return array
 }
 
 // list returns a JSON array of raw values.

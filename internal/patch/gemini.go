@@ -164,7 +164,7 @@ func (geminiFormat) synthetic(c *call) string {
 }
 
 func (geminiFormat) adopt(r *result) (call, result string) {
-	id, name := "", adoptedName(r)
+	id, name := "", cmp.Or(r.name, "unknown")
 	if r.id != "" {
 		id = `"id":` + quote(r.changedID) + `,`
 	}

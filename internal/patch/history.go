@@ -1,7 +1,9 @@
 package patch
 
 import (
+	"cmp"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -46,7 +48,7 @@ type history struct {
 	callBuffer         []call   // reused for the calls of a LangChain message
 
 	formOf int // 1 + the index of the LangChain message whose form is cached
-	form   langchainForm
+	form   langchainMessage
 }
 
 // role is the role of a message.
@@ -92,6 +94,7 @@ type call struct {
 	needsScreenshot   bool   // only a screenshot answers it
 
 	firstResult, lastResult int // list of its results in order, -1 for none
+	rank                    int // number of later calls with its id, if there is a log
 	nextOpen                int // next open call of the turn with its id, -1 for none
 
 	changedID, changedName, changedArgs string // new values, "" for unchanged
@@ -152,10 +155,12 @@ func newHistory(d document, f format, o Options) *history {
 	}
 	h := &history{
 		document: d, opts: o, provider: p, format: f,
-		placeholders: compilePatterns(append(placeholders(), o.Placeholders...)),
-		role:         make([]role, n), idIndex: make(map[string]int, n/4), hosted: map[string]bool{}, approvals: map[string]int{}, lastUser: -1,
+		role: make([]role, n), idIndex: make(map[string]int, n/4), hosted: map[string]bool{}, approvals: map[string]int{}, lastUser: -1,
 		turns: make([]turn, 0, n/2), calls: make([]call, 0, n/3), results: make([]result, 0, n/3),
 		ids: make([]idState, 0, n/4),
+	}
+	for _, text := range append(placeholders(), o.Placeholders...) {
+		h.placeholders = append(h.placeholders, compilePattern(text))
 	}
 	if f.about().shape == Gemini {
 		h.byName = map[string]*nameQueue{}
@@ -264,18 +269,18 @@ func (h *history) resultOp(name string, r *result) Op {
 }
 
 func (h *history) resultsIn(m int) []result {
-	by := func(r result, m int) int { return r.message - m }
-	from, _ := slices.BinarySearchFunc(h.results, m, by)
-	to, _ := slices.BinarySearchFunc(h.results, m+1, by)
+	from, to := equalRange(h.results, m, func(r *result) int { return r.message })
 	return h.results[from:to]
 }
 
-func (c *call) finalID() string {
-	if c.changedID != "" {
-		return c.changedID
-	}
-	return c.id
+// equalRange returns the part of a sorted list with a key.
+func equalRange[T any](list []T, key int, of func(*T) int) (from, to int) {
+	from = sort.Search(len(list), func(i int) bool { return of(&list[i]) >= key })
+	to = from + sort.Search(len(list)-from, func(i int) bool { return of(&list[from+i]) > key })
+	return from, to
 }
+
+func (c *call) finalID() string { return cmp.Or(c.changedID, c.id) }
 
 // finalIDText returns the final id as a JSON string. An unchanged id keeps its
 // bytes.
@@ -286,12 +291,7 @@ func (c *call) finalIDText() string {
 	return c.idText
 }
 
-func (c *call) finalName() string {
-	if c.changedName != "" {
-		return c.changedName
-	}
-	return c.name
-}
+func (c *call) finalName() string { return cmp.Or(c.changedName, c.name) }
 
 // real reports whether the new result is a tool's own.
 func (c *call) real() bool { return c.reason == reasonGiven || c.reason == reasonLog }
@@ -321,17 +321,10 @@ func (t *turn) directly(r *result) bool { return r.message > t.last && r.message
 
 func (h *history) callsOf(t *turn, m int) []call {
 	calls := h.calls[t.from:t.to]
-	by := func(c call, m int) int { return c.message - m }
-	from, _ := slices.BinarySearchFunc(calls, m, by)
-	to, _ := slices.BinarySearchFunc(calls, m+1, by)
+	from, to := equalRange(calls, m, func(c *call) int { return c.message })
 	return calls[from:to]
 }
 
 func (h *history) changed(t *turn) bool {
-	for c := t.from; c < t.to; c++ {
-		if h.calls[c].changed() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.calls[t.from:t.to], func(c call) bool { return c.changed() })
 }

@@ -1,7 +1,7 @@
 package patch
 
 import (
-	"slices"
+	"cmp"
 	"strings"
 )
 
@@ -39,6 +39,7 @@ type langchainMessage struct {
 	kind   string // its type, or its class
 	inner  string // the member that holds the fields: "", "data" or "kwargs"
 	fields string
+	path   string // class path of a constructor, as raw JSON
 }
 
 func langchainBody(raw string) langchainMessage {
@@ -51,6 +52,7 @@ func langchainBody(raw string) langchainMessage {
 		case name == "data" && v[0] == '{', name == "kwargs" && v[0] == '{':
 			m.inner, m.fields = name, v
 		case name == "id" && v[0] == '[':
+			m.path = v
 			for _, part := range elements(v) {
 				class = text(part)
 			}
@@ -68,7 +70,10 @@ func (f langchainFormat) read(h *history, m int) {
 	case assistant:
 		f.readTurn(h, m, body)
 	case tool:
-		h.addResult(m, langchainResult(body.fields))
+		r, extra := result{}, ""
+		scan(body.fields, to{"tool_call_id", &r.idText}, to{"name", &r.name}, to{"content", &r.content}, to{"additional_kwargs", &extra})
+		r.id, r.name, r.placeholder = text(r.idText), text(r.name), member(extra, marker) != ""
+		h.addResult(m, r)
 	case user:
 		if strings.Contains(body.fields, `"tool_result"`) {
 			h.answerInside(member(body.fields, "content"))
@@ -95,17 +100,10 @@ func (h *history) answerInside(content string) {
 	}
 }
 
-func langchainResult(fields string) result {
-	r, extra := result{}, ""
-	scan(fields, to{"tool_call_id", &r.idText}, to{"name", &r.name}, to{"content", &r.content}, to{"additional_kwargs", &extra})
-	r.id, r.name, r.placeholder = text(r.idText), text(r.name), member(extra, marker) != ""
-	return r
-}
-
 // marker is the field that identifies a synthetic result.
 const marker = "synthetic_tool_result"
 
-func langchainTurn(h *history, m int, calls []call) string {
+func (langchainFormat) rewrite(h *history, m int, calls []call) string {
 	raw := h.at(m)
 	return langchainEdit(raw, func(fields string) string { return langchainPatched(fields, calls, h.opts.Invalid == "convert") })
 }
@@ -115,7 +113,10 @@ func langchainPatched(fields string, calls []call, convert bool) string {
 	fields = editMembers(fields, func(name, v string) string {
 		switch name {
 		case "tool_calls":
-			return withElements(langchainList(v, calls, viewCalls), converted)
+			v = langchainList(v, calls, viewCalls)
+			if len(converted) > 0 {
+				v = list(append(elementList(v), converted...))
+			}
 		case "invalid_tool_calls":
 			if len(converted) > 0 {
 				return "[]"
@@ -142,14 +143,6 @@ func langchainConverted(calls []call, convert bool) []string {
 		}
 	}
 	return out
-}
-
-// withElements returns a list with more elements appended.
-func withElements(array string, more []string) string {
-	if len(more) == 0 {
-		return array
-	}
-	return list(append(elementList(array), more...))
 }
 
 func langchainList(array string, calls []call, view int) string {
@@ -206,16 +199,6 @@ func argsField(block string) string {
 	return "args"
 }
 
-func (f langchainFormat) putTurn(h *history, t int) { h.putMessageTurn(f, t, langchainTurn) }
-
-func (langchainFormat) result(h *history, r *result) string {
-	raw := h.at(r.message)
-	if id := h.calls[r.call].finalID(); id != r.id {
-		return langchainWithID(raw, id)
-	}
-	return raw
-}
-
 // langchainEdit returns a message of any form with its fields changed.
 func langchainEdit(raw string, change func(fields string) string) string {
 	if body := langchainBody(raw); body.inner != "" {
@@ -224,7 +207,7 @@ func langchainEdit(raw string, change func(fields string) string) string {
 	return change(raw)
 }
 
-func langchainWithID(raw, id string) string {
+func (langchainFormat) withID(raw, id string) string {
 	return langchainEdit(raw, func(fields string) string { return setMember(fields, "tool_call_id", quote(id)) })
 }
 
@@ -249,45 +232,32 @@ func langchainFields(c *call) string {
 }
 
 func (langchainFormat) userText(h *history, m int, content string) string {
-	return langchainFormOf(h.at(m)).write("human", "HumanMessage", `"type":"human","content":`+content)
+	return langchainBody(h.at(m)).write("human", "HumanMessage", `"type":"human","content":`+content)
 }
 
-func (langchainFormat) adopt(h *history, r *result) (turn, result string) {
+func (f langchainFormat) adopt(h *history, r *result) (turn, result string) {
 	raw := h.at(r.message)
-	call := `{"name":` + quote(adoptedName(r)) + `,"args":{},"id":` + quote(r.changedID) + `,"type":"tool_call"}`
-	turn = langchainFormOf(raw).write("ai", "AIMessage", `"type":"ai","content":"","tool_calls":[`+call+`],"invalid_tool_calls":[]`)
-	return turn, langchainWithID(raw, r.changedID)
+	call := `{"name":` + quote(cmp.Or(r.name, "unknown")) + `,"args":{},"id":` + quote(r.changedID) + `,"type":"tool_call"}`
+	turn = langchainBody(raw).write("ai", "AIMessage", `"type":"ai","content":"","tool_calls":[`+call+`],"invalid_tool_calls":[]`)
+	return turn, f.withID(raw, r.changedID)
 }
 
-// langchainForm is one of the forms of LangChain's messages.
-type langchainForm struct {
-	inner string   // the member that holds the fields: "", "data" or "kwargs"
-	path  []string // class path of a constructor, as raw JSON
-}
-
-func langchainFormOf(raw string) langchainForm {
-	f := langchainForm{inner: langchainBody(raw).inner}
-	if f.inner == "kwargs" {
-		f.path = elementList(member(raw, "id"))
-	}
-	return f
-}
-
-// formAt returns the form of message m. It caches the form, because a message may
-// have many calls.
-func (h *history) formAt(m int) langchainForm {
+// formAt returns a message in whose form results are written. It caches the message,
+// because one may have many calls.
+func (h *history) formAt(m int) langchainMessage {
 	if h.formOf != m+1 {
-		h.formOf, h.form = m+1, langchainFormOf(h.at(m))
+		h.formOf, h.form = m+1, langchainBody(h.at(m))
 	}
 	return h.form
 }
 
-func (f langchainForm) write(kind, class, fields string) string {
-	switch f.inner {
+// write returns a message of another kind in the form of m.
+func (m langchainMessage) write(kind, class, fields string) string {
+	switch m.inner {
 	case "data":
 		return `{"type":"` + kind + `","data":{` + fields + `}}`
 	case "kwargs":
-		path := slices.Clone(f.path)
+		path := elementList(m.path)
 		if len(path) > 0 {
 			path[len(path)-1] = quote(class)
 		}

@@ -1,6 +1,9 @@
 package patch
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // langchainExFormat is a history of LangChain for Elixir. A tool message has the
 // results of a turn in a list. A turn may have several such messages.
@@ -41,7 +44,11 @@ func (langchainExFormat) read(h *history, m int) {
 	case "tool":
 		h.role[m] = tool
 		for n, element := range elements(results) {
-			h.addResult(m, langchainExResult(n, element))
+			// The result of an interrupt stands for one that the program writes when it continues.
+			r, interrupt := result{block: n, raw: element}, ""
+			scan(element, to{"tool_call_id", &r.idText}, to{"name", &r.name}, to{"content", &r.content}, to{"is_interrupt", &interrupt})
+			r.id, r.name, r.placeholder = text(r.idText), text(r.name), interrupt == "true"
+			h.addResult(m, r)
 		}
 	case "user":
 		h.role[m] = user
@@ -74,24 +81,10 @@ func langchainExCall(n int, element string) call {
 	return c
 }
 
-// langchainExResult reads result n of a message. The result of an interrupt stands
-// for a result that the program writes when it continues.
-func langchainExResult(n int, element string) result {
-	r, interrupt := result{block: n, raw: element}, ""
-	scan(element, to{"tool_call_id", &r.idText}, to{"name", &r.name}, to{"content", &r.content}, to{"is_interrupt", &interrupt})
-	r.id, r.name, r.placeholder = text(r.idText), text(r.name), interrupt == "true"
-	return r
-}
-
-func (f langchainExFormat) putTurn(h *history, t int) {
-	turn := &h.turns[t]
-	raw := h.at(turn.first)
-	if h.changed(turn) {
-		calls := h.calls[turn.from:turn.to]
-		raw = editCalls(raw, "tool_calls", calls, nil, func(c *call, element string) string { return c.rewritten(element, "call_id", "name", "arguments") })
-	}
-	h.put(turn.first, raw)
-	f.putResults(h, t)
+func (langchainExFormat) rewrite(h *history, m int, calls []call) string {
+	return editCalls(h.at(m), "tool_calls", calls, nil, func(c *call, element string) string {
+		return c.rewritten(element, "call_id", "name", "arguments")
+	})
 }
 
 // putResults writes the results of a turn: each result at the place of one in the
@@ -196,11 +189,8 @@ func langchainExText(quoted string) string { return `{"type":"text","content":` 
 
 func (langchainExFormat) content(value string) string {
 	value = strings.TrimSpace(value)
-	parts := !isEmpty(value)
-	for _, part := range elements(value) {
-		parts = parts && member(part, "type") != "" && member(part, "content") != ""
-	}
-	if parts || strings.HasPrefix(value, `"`) {
+	typed := func(part string) bool { return member(part, "type") != "" && member(part, "content") != "" }
+	if strings.HasPrefix(value, `"`) || each(value, typed) {
 		return value
 	}
 	return quote(value)
@@ -231,7 +221,7 @@ func (langchainExFormat) userText(_ *history, _ int, content string) string {
 func (f langchainExFormat) adopt(_ *history, r *result) (turn, result string) {
 	id := quote(r.changedID)
 	turn = `{"role":"assistant","content":null,"status":"complete","tool_calls":[{"status":"complete","type":"function","call_id":` + id +
-		`,"name":` + quote(adoptedName(r)) + `,"arguments":{}}]}`
+		`,"name":` + quote(cmp.Or(r.name, "unknown")) + `,"arguments":{}}]}`
 	return turn, f.toolMessage([]string{setMember(r.raw, "tool_call_id", id)})
 }
 

@@ -1,7 +1,5 @@
 package patch
 
-import "slices"
-
 // match assigns each result to a call, in order. A result answers the oldest open
 // call with its id in the last turn that used the id: a turn that uses an id again
 // hides the calls of older turns.
@@ -170,10 +168,7 @@ func (h *history) hasResult(c *call) bool {
 
 // gap returns the results between a turn and the next one.
 func (h *history) gap(t int) (from, to int) {
-	by := func(r result, t int) int { return r.after - t }
-	from, _ = slices.BinarySearchFunc(h.results, t, by)
-	to, _ = slices.BinarySearchFunc(h.results, t+1, by)
-	return from, to
+	return equalRange(h.results, t, func(r *result) int { return r.after })
 }
 
 // matchWithoutIDs binds calls and results without an id that are between the same

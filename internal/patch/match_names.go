@@ -1,5 +1,7 @@
 package patch
 
+import "cmp"
+
 // In Gemini's histories, calls and results often have no id, or only one of them
 // has. They are matched by the name of the tool, in order. A name that a later turn
 // uses hides the calls of older turns, as an id does.
@@ -15,12 +17,7 @@ type nameQueue struct {
 // with this byte.
 func nameKey(name string) string { return "\x00" + name }
 
-func (c *call) matchKey() string {
-	if c.key != "" {
-		return c.key
-	}
-	return c.id
-}
+func (c *call) matchKey() string { return cmp.Or(c.key, c.id) }
 
 // ref returns the text by which options refer to a call.
 func (c *call) ref() string {

@@ -9,8 +9,19 @@ import (
 type messageFormat interface {
 	rules
 	read(h *history, m int)
-	// putTurn writes a turn and its results to the output.
+	// putTurn writes a turn and its results to the output: the message that rewrite
+	// returns, and what putResults writes.
 	putTurn(h *history, t int)
+	// rewrite returns message m with the changes of its calls.
+	rewrite(h *history, m int, calls []call) string
+	// putResults writes the results of a turn.
+	putResults(h *history, t int)
+	// result returns the message of an existing result that answers a call.
+	result(h *history, r *result) string
+	// withID returns a result with another id of its call.
+	withID(raw, id string) string
+	// synthetic returns the message of a call's new result.
+	synthetic(h *history, c *call) string
 	// userText returns a user's message in the form of message m.
 	userText(h *history, m int, content string) string
 	// adopt returns a turn with a call that is made for an orphan, and the
@@ -23,14 +34,6 @@ type messageFormat interface {
 	// isReasoning reports whether a message is only the reasoning of the model
 	// that belongs to the next message.
 	isReasoning(message string) bool
-}
-
-// resultFormat is a messageFormat in which each message has one result.
-type resultFormat interface {
-	// result returns the message of an existing result that answers a call.
-	result(h *history, r *result) string
-	// synthetic returns the message of a call's new result.
-	synthetic(h *history, c *call) string
 }
 
 // messageShape is a format made of a messageFormat.
@@ -58,25 +61,61 @@ func (f messageShape) render(h *history) {
 	}
 }
 
-func (h *history) putMessageTurn(f resultFormat, t int, rewrite func(h *history, m int, calls []call) string) {
-	turn := &h.turns[t]
+func (*facts) putTurn(h *history, t int) {
+	f, turn := h.format.(messageFormat), &h.turns[t]
+	raw := h.at(turn.first)
 	if h.changed(turn) {
-		h.put(turn.first, rewrite(h, turn.first, h.calls[turn.from:turn.to]))
-	} else {
-		h.copy(turn.first)
+		raw = f.rewrite(h, turn.first, h.calls[turn.from:turn.to])
 	}
-	h.putResults(f, turn.from, turn.to, turn.directly)
+	h.put(turn.first, raw)
+	f.putResults(h, t)
 }
 
-// putResults writes the results of some calls. inPlace reports whether a
-// result need not move.
-func (h *history) putResults(f resultFormat, from, to int, inPlace func(*result) bool) {
+func (f *facts) rewrite(h *history, m int, calls []call) string {
+	return editCalls(h.at(m), f.calls, calls, nil, openAIPatched)
+}
+
+func (*facts) putResults(h *history, t int) {
+	turn := &h.turns[t]
+	h.putAnswers(turn.from, turn.to, turn.directly)
+}
+
+func (*facts) result(h *history, r *result) string {
+	raw := h.at(r.message)
+	if id := h.calls[r.call].finalID(); id != r.id {
+		raw = h.format.(messageFormat).withID(raw, id)
+	}
+	return raw
+}
+
+func (*facts) synthetic(h *history, c *call) string { return h.format.message(c) }
+
+func (*facts) note(h *history, r *result) string { return h.note(r) }
+
+func (*facts) keep(h *history, r *result) { h.copy(r.message) }
+
+func (*facts) isReasoning(string) bool { return false }
+
+// putAnswers writes the results of some calls of a turn. inPlace reports whether a
+// result need not move. What stood between the turn and such a result, and is not sent
+// to a model, stays there.
+func (h *history) putAnswers(from, to int, inPlace func(*result) bool) {
+	f, next := h.format.(messageFormat), 0
 	for _, a := range h.answers(from, to, inPlace) {
+		c := &h.calls[a.call]
 		if a.result < 0 {
-			h.add(f.synthetic(h, &h.calls[a.call]))
+			h.add(f.synthetic(h, c))
 			continue
 		}
 		r := &h.results[a.result]
+		if turn := &h.turns[c.turn]; turn.directly(r) {
+			for next = max(next, turn.last+1); next < r.message; next++ {
+				if h.role[next] == aside {
+					h.role[next] = written
+					h.copy(next)
+				}
+			}
+		}
 		h.put(r.message, f.result(h, r))
 	}
 }

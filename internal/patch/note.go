@@ -77,10 +77,3 @@ func noteTemplate(d disposition, lang string) string {
 }
 
 func textBlock(quoted string) string { return `{"type":"text","text":` + quoted + `}` }
-
-func adoptedName(r *result) string {
-	if r.name != "" {
-		return r.name
-	}
-	return "unknown"
-}

@@ -1,5 +1,7 @@
 package patch
 
+import "cmp"
+
 // openAIFormat is a history of OpenAI's chat completions, which most other
 // providers accept too.
 // https://platform.openai.com/docs/api-reference/chat/create
@@ -9,7 +11,7 @@ func openAI() format {
 	return messageShape{openAIFormat{&facts{
 		shape:  OpenAI,
 		claims: "tool_calls.function tool_calls.custom tool_call_id",
-		knows:  "role:tool role:developer role:function tool_calls content:thinking content:redacted_thinking", resultID: "tool_call_id",
+		knows:  "role:tool role:developer role:function tool_calls content:thinking content:redacted_thinking", calls: "tool_calls", resultID: "tool_call_id",
 	}}}
 }
 
@@ -27,7 +29,7 @@ func (openAIFormat) read(h *history, m int) {
 	switch role {
 	case "assistant":
 		h.addTurn(m).signed = signedBlocks(thinking) || signedBlocks(details)
-		h.addOpenAICalls(m, calls)
+		h.addOpenAICalls(m, calls, "")
 	case "tool":
 		h.role[m] = tool
 		h.addResult(m, result{id: text(id), idText: id, name: text(name), content: content})
@@ -36,9 +38,11 @@ func (openAIFormat) read(h *history, m int) {
 	}
 }
 
-func (h *history) addOpenAICalls(m int, calls string) {
-	for n, c := range elements(calls) {
-		h.addCall(m, openAICall(n, c))
+func (h *history) addOpenAICalls(m int, calls, repeated string) {
+	for n, element := range elements(calls) {
+		c := openAICall(n, element)
+		c.repeated = repeated
+		h.addCall(m, c)
 	}
 }
 
@@ -73,14 +77,6 @@ func openAIPatched(c *call, element string) string {
 	return setMember(element, field, c.rewritten(member(element, field), "", "name", "arguments"))
 }
 
-func (f openAIFormat) putTurn(h *history, t int) {
-	h.putMessageTurn(f, t, func(h *history, m int, calls []call) string {
-		return editCalls(h.at(m), "tool_calls", calls, nil, openAIPatched)
-	})
-}
-
-func (f openAIFormat) synthetic(_ *history, c *call) string { return f.message(c) }
-
 func (openAIFormat) message(c *call) string {
 	return `{"role":"tool","tool_call_id":` + c.finalIDText() + `,"content":` + c.content + `}`
 }
@@ -91,6 +87,6 @@ func (openAIFormat) userText(_ *history, _ int, content string) string {
 
 func (openAIFormat) adopt(h *history, r *result) (turn, result string) {
 	id := quote(r.changedID)
-	turn = `{"role":"assistant","content":null,"tool_calls":[{"id":` + id + `,"type":"function","function":{"name":` + quote(adoptedName(r)) + `,"arguments":"{}"}}]}`
+	turn = `{"role":"assistant","content":null,"tool_calls":[{"id":` + id + `,"type":"function","function":{"name":` + quote(cmp.Or(r.name, "unknown")) + `,"arguments":"{}"}}]}`
 	return turn, setMember(h.at(r.message), "tool_call_id", id)
 }

@@ -1,9 +1,6 @@
 package patch
 
-import (
-	"strings"
-	"unsafe"
-)
+import "strings"
 
 // piece is a message of the output: one of the input, changed or not, or a new one.
 type piece struct {
@@ -88,7 +85,11 @@ func (h *history) script() []Edit {
 
 func (h *history) finish(input []byte) Repaired {
 	first := h.firstChange()
-	h.cloneOps()
+	for i := range h.ops { // the caller may reuse the bytes of the history
+		op := &h.ops[i]
+		op.ID, op.Name = strings.Clone(op.ID), strings.Clone(op.Name)
+		op.From, op.To = strings.Clone(op.From), strings.Clone(op.To)
+	}
 	r := Report{
 		Format: h.format.about().shape, Profile: h.opts.Profile, Patched: first >= 0, In: len(h.messages), Out: len(h.out),
 		Ops: h.ops, FirstChange: first, ViolationsLeft: h.violations(),
@@ -116,20 +117,6 @@ func (h *history) finish(input []byte) Repaired {
 	}
 	return Repaired{History: h.full(), Report: r, Wanted: h.wanted}
 }
-
-// cloneOps copies the texts of the ops, because the caller may reuse the bytes of
-// the history.
-func (h *history) cloneOps() {
-	for i := range h.ops {
-		op := &h.ops[i]
-		op.ID, op.Name = strings.Clone(op.ID), strings.Clone(op.Name)
-		op.From, op.To = strings.Clone(op.From), strings.Clone(op.To)
-	}
-}
-
-// unsafeString returns the bytes of b as a string without copying them. b must not
-// change while the string is in use.
-func unsafeString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func (h *history) signedBehind(first int) int {
 	if first < 0 {

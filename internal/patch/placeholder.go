@@ -47,14 +47,6 @@ func placeholders() []string {
 // pattern is a text with the places {name} and {id}, as the parts between them.
 type pattern []string
 
-func compilePatterns(texts []string) []pattern {
-	var out []pattern
-	for _, t := range texts {
-		out = append(out, compilePattern(t))
-	}
-	return out
-}
-
 func compilePattern(text string) pattern {
 	return strings.Split(strings.ReplaceAll(text, "{name}", "{id}"), "{id}")
 }

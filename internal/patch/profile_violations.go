@@ -19,8 +19,12 @@ func (h *history) remainingViolations() ([]Violation, error) {
 	again.decide()
 	again.format.render(again)
 	found := again.repairedViolations()
-	for i := range found {
-		found[i].Message = h.inputIndex(found[i].Message)
+	for i := range found { // a new message stands for its turn
+		m := found[i].Message
+		for m > 0 && h.out[m].message < 0 {
+			m--
+		}
+		found[i].Message = h.out[m].message
 	}
 	return found, nil
 }
@@ -86,12 +90,4 @@ func (h *history) output() document {
 	}
 	d.text = b.String()
 	return d
-}
-
-// inputIndex returns the index in the input of a message of the output. For a new
-// message it is the index of its turn.
-func (h *history) inputIndex(m int) int {
-	for ; m > 0 && h.out[m].message < 0; m-- {
-	}
-	return h.out[m].message
 }

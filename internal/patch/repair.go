@@ -1,6 +1,9 @@
 package patch
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"unsafe"
+)
 
 // Repaired is the result of Repair.
 type Repaired struct {
@@ -51,7 +54,7 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	}
 	merge := o.MergeRoles
 	o = o.orDefaults()
-	d, err := parse(unsafeString(history), o.Limits)
+	d, err := parse(unsafe.String(unsafe.SliceData(history), len(history)), o.Limits) // not a copy
 	if err != nil {
 		return Repaired{}, err
 	}

@@ -62,64 +62,39 @@ func (responsesFormat) hasName(c *call) bool {
 }
 
 func (responsesFormat) read(h *history, m int) {
-	item := responsesItem(h.at(m))
+	var kind, role, execution, name, callID, itemID, args, output, caller, input string
+	scan(h.at(m), to{"type", &kind}, to{"role", &role}, to{"execution", &execution}, to{"name", &name},
+		to{"call_id", &callID}, to{"id", &itemID}, to{"arguments", &args}, to{"caller", &caller},
+		to{"output", &output}, to{"tools", &output}, to{"input", &input}, to{"action", &input}, to{"operation", &input})
+	kind, role = text(kind), text(role)
+	id := text(callID)
+	if isNull(callID) { // some clients have it in the item's own id, as a local_shell_call_output does
+		id = text(itemID)
+	}
 	switch {
-	case item.execution == "server": // a call that the provider ran itself, or its output
+	case text(execution) == "server": // a call that the provider ran itself, or its output
 		h.extendTurn(m)
-	case oneOf(item.kind, resultItems):
+	case oneOf(kind, resultItems):
 		h.role[m] = tool
-		h.addResult(m, result{id: item.id(), idText: item.resultID(), kind: item.kind, content: item.output})
-	case answersTo(item.kind) != "":
+		if isNull(callID) && kind == "local_shell_call_output" {
+			callID = itemID
+		}
+		h.addResult(m, result{id: id, idText: callID, kind: kind, content: output})
+	case answersTo(kind) != "":
 		h.extendTurn(m)
-		h.addCall(m, item.call())
-	case item.role == "assistant", item.kind == "reasoning", oneOf(item.kind, modelItems):
+		c := call{id: id, idText: callID, name: text(name), kind: kind, args: input, repeated: caller, needsScreenshot: kind == "computer_call"}
+		if kind == "function_call" {
+			c.args = args
+			c.checkArgs()
+		}
+		h.addCall(m, c)
+	case role == "assistant", kind == "reasoning", oneOf(kind, modelItems):
 		h.extendTurn(m)
-	case item.kind == "item_reference":
+	case kind == "item_reference":
 		h.continues = true
-	case item.role == "user":
+	case role == "user":
 		h.role[m] = user
 	}
-}
-
-// responsesFields has the fields of an item as raw JSON.
-type responsesFields struct {
-	kind, role, execution, name string
-	callID, itemID              string
-	args, output, caller, input string
-}
-
-func responsesItem(raw string) responsesFields {
-	var f responsesFields
-	scan(raw, to{"type", &f.kind}, to{"role", &f.role}, to{"execution", &f.execution}, to{"name", &f.name},
-		to{"call_id", &f.callID}, to{"id", &f.itemID}, to{"arguments", &f.args}, to{"caller", &f.caller},
-		to{"output", &f.output}, to{"tools", &f.output}, to{"input", &f.input}, to{"action", &f.input}, to{"operation", &f.input})
-	f.kind, f.role, f.execution, f.name = text(f.kind), text(f.role), text(f.execution), text(f.name)
-	return f
-}
-
-// id returns the id that an item and its answer share. A local_shell_call_output
-// has it in its own id, and some clients write calls in this way.
-func (f responsesFields) id() string {
-	if isNull(f.callID) {
-		return text(f.itemID)
-	}
-	return text(f.callID)
-}
-
-func (f responsesFields) resultID() string {
-	if isNull(f.callID) && f.kind == "local_shell_call_output" {
-		return f.itemID
-	}
-	return f.callID
-}
-
-func (f responsesFields) call() call {
-	c := call{id: f.id(), idText: f.callID, name: f.name, kind: f.kind, args: f.input, repeated: f.caller, needsScreenshot: f.kind == "computer_call"}
-	if f.kind == "function_call" {
-		c.args = f.args
-		c.checkArgs()
-	}
-	return c
 }
 
 func (f responsesFormat) putTurn(h *history, t int) {
@@ -127,8 +102,6 @@ func (f responsesFormat) putTurn(h *history, t int) {
 	w.loneReasoning = w.findLoneReasoning()
 	w.turn()
 }
-
-func (f responsesFormat) synthetic(_ *history, c *call) string { return f.message(c) }
 
 // responsesWriter writes one turn.
 type responsesWriter struct {
@@ -147,7 +120,7 @@ func (w *responsesWriter) turn() {
 	inFlight := h.inFlight && w.t == len(h.turns)-1
 	if !h.provider.adjacent && (inFlight || w.allResultsFollow()) {
 		w.items(turn.first, turn.last+1)
-		h.putResults(w.f, turn.from, turn.to, turn.directly)
+		w.f.putResults(h, w.t)
 		return
 	}
 	from, c := turn.first, turn.from
@@ -159,7 +132,7 @@ func (w *responsesWriter) turn() {
 		to := h.calls[next-1].message + 1
 		w.items(from, to)
 		last := to == turn.last+1
-		h.putResults(w.f, c, next, func(r *result) bool { return turn.directly(r) && (last || !h.provider.adjacent) })
+		h.putAnswers(c, next, func(r *result) bool { return turn.directly(r) && (last || !h.provider.adjacent) })
 		from, c = to, next
 	}
 	w.items(from, turn.last+1)

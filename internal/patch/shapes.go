@@ -37,7 +37,9 @@ var shapes = [...]format{
 type facts struct {
 	shape         Shape
 	claims, knows string // its vocabulary
+	calls         string // the member of a message that has its calls, in OpenAI's form
 	resultID      string // the member of a result that has the id of its call
+	inResult      string // the member of a result that has its members, "" for none
 	anyContent    bool   // the content of a new result can be any JSON
 
 	// Of formats whose results are blocks:
@@ -69,20 +71,18 @@ func (*facts) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 // withCallID returns a result with the id of its call.
 func (f *facts) withCallID(raw string, c *call, r *result) string {
 	if id := c.finalID(); id != r.id {
-		return setMember(raw, f.resultID, quote(id))
+		return f.withID(raw, id)
 	}
 	return raw
 }
 
-func (f *facts) result(h *history, r *result) string {
-	return f.withCallID(h.at(r.message), &h.calls[r.call], r)
+// withID returns a result with another id of its call.
+func (f *facts) withID(raw, id string) string {
+	if f.inResult == "" {
+		return setMember(raw, f.resultID, quote(id))
+	}
+	return editMember(raw, f.inResult, func(result string) string { return setMember(result, f.resultID, quote(id)) })
 }
-
-func (*facts) note(h *history, r *result) string { return h.note(r) }
-
-func (*facts) keep(h *history, r *result) { h.copy(r.message) }
-
-func (*facts) isReasoning(string) bool { return false }
 
 // format reads and writes histories of one shape.
 type format interface {

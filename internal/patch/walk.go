@@ -51,6 +51,16 @@ func isEmpty(array string) bool {
 	return !e.Next()
 }
 
+// each reports whether a JSON value is an array with elements, and all of them match.
+func each(array string, match func(element string) bool) bool {
+	for _, e := range elements(array) {
+		if !match(e) {
+			return false
+		}
+	}
+	return !isEmpty(array)
+}
+
 // valueOf returns the JSON value in a text that may begin with white space.
 func valueOf(s string) jsonscan.Value { return jsonscan.ValueOf(s[blank(s):]) }
 

@@ -59,6 +59,7 @@ func request(t *testing.T, method, url string, body io.Reader) *http.Response {
 // TestIngestedStream checks the answer for a body that is stored as it arrives: the
 // deltas that the fold rejects are in it, with their lines.
 func TestIngestedStream(t *testing.T) {
+	t.Parallel()
 	_, api := running(t)
 	const start = `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_a","function":{"name":"f","arguments":"{}"}}]}}]}`
 	in, out := io.Pipe()
@@ -87,6 +88,7 @@ func TestIngestedStream(t *testing.T) {
 // TestMisspeltToken checks that a session without events is not listed, and that the
 // rejected inputs of a misspelt token can be read over HTTP.
 func TestMisspeltToken(t *testing.T) {
+	t.Parallel()
 	s, api := running(t)
 	for session, delta := range map[string]string{"none": ": only a comment\n\n", "some": `{"what":1}`} {
 		// The answer to a body without a length comes after the snapshot of the session.

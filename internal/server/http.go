@@ -32,14 +32,14 @@ func (c *Config) gateway(ctx context.Context, log zerolog.Logger) (o gateway.Opt
 	if o.Exposed && c.TokenFile == "" && c.AuthFile == "" {
 		return o, fmt.Errorf("--http-listen %s accepts connections from other machines: need --http-token-file or --auth", c.HTTPListen)
 	}
-	if c.TokenFile != "" {
-		token, err := os.ReadFile(c.TokenFile)
-		if err != nil {
-			return o, fmt.Errorf("--http-token-file: %w", err)
-		}
-		if o.Token = strings.TrimSpace(string(token)); o.Token == "" {
-			return o, fmt.Errorf("--http-token-file: %s is empty", c.TokenFile)
-		}
+	if o.Token, err = readToken("--http-token-file", c.TokenFile); err != nil {
+		return o, err
+	}
+	if o.MetricsToken, err = readToken("--metrics-token-file", c.MetricsTokenFile); err != nil {
+		return o, err
+	}
+	if c.MetricsTokenFile != "" && c.TokenFile == "" && c.AuthFile == "" {
+		return o, errors.New("--metrics-token-file: need --http-token-file or --auth, too; without them, everything is public")
 	}
 	if c.AuthFile != "" {
 		issuers, err := auth.ReadFile(c.AuthFile)
@@ -64,6 +64,22 @@ func (c *Config) gateway(ctx context.Context, log zerolog.Logger) (o gateway.Opt
 	}
 	o.Certificate = pair.current
 	return o, nil
+}
+
+// readToken returns the token in the file of a flag, "" if there is no file.
+func readToken(flag, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", flag, err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", fmt.Errorf("%s: %s is empty", flag, name)
+	}
+	return token, nil
 }
 
 func listen(address string) (net.Listener, error) {

@@ -29,6 +29,23 @@ func Logger(w io.Writer, level, format string) (zerolog.Logger, error) {
 	return zerolog.Nop(), fmt.Errorf("invalid --log-format %q: need text or json", format)
 }
 
+// Logged is an error that the log has.
+type Logged struct{ error }
+
+// Unwrap returns the error.
+func (l Logged) Unwrap() error { return l.error }
+
+// LogFailure logs the error that ended a server if the log has the format json, whose
+// readers accept no other lines, and returns it.
+func (f *LogFlags) LogFailure(w io.Writer, err error) error {
+	log, wrong := Logger(w, f.LogLevel, f.LogFormat)
+	if err == nil || wrong != nil || f.LogFormat != "json" {
+		return err
+	}
+	log.Error().Err(err).Msg("the server ended")
+	return Logged{err}
+}
+
 // notices logs the notices of a connection. Those about missing permissions wait until
 // it is known whether the connection fails for that reason: one error says it.
 type notices struct {

@@ -283,16 +283,47 @@ func (s *Server) Page() string {
 	return scheme + s.listener.Addr().String() + "/"
 }
 
-// WriteAddresses writes where the server can be reached.
-func (s *Server) WriteAddresses(w io.Writer) {
-	if page := s.Page(); page != "" {
-		fmt.Fprintf(w, "page      %s\n", page)
-	}
-	fmt.Fprintf(w, "nats      %s\n", s.Broker.URL())
+// Serve runs the server and, when it is open, writes its addresses in a format of Logger.
+func (s *Server) Serve(ctx context.Context, w io.Writer, format string) error {
+	ctx, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer func() { stop(); wg.Wait() }()
+	wg.Go(func() {
+		select {
+		case <-s.Opened():
+			s.writeAddresses(w, format)
+		case <-ctx.Done():
+		}
+	})
+	return s.Run(ctx)
+}
+
+// writeAddresses writes where the server can be reached, in a format of Logger.
+func (s *Server) writeAddresses(w io.Writer, format string) {
+	data := ""
 	if s.Embedded() {
-		fmt.Fprintf(w, "data      %s\n", s.config.Broker.DataDir)
+		data = s.config.Broker.DataDir
 	}
-	fmt.Fprint(w, "publish   llm.<session>.delta\nsubscribe toolcalls.>\n")
+	addresses := [][2]string{
+		{"page", s.Page()}, {"nats", s.Broker.URL()}, {"data", data},
+		{"publish", "llm.<session>.delta"}, {"subscribe", "toolcalls.>"},
+	}
+	if format == "json" {
+		out := zerolog.New(w)
+		log := out.Info().Timestamp()
+		for _, a := range addresses {
+			if a[1] != "" {
+				log.Str(a[0], a[1])
+			}
+		}
+		log.Msg("ready")
+		return
+	}
+	for _, a := range addresses {
+		if a[1] != "" {
+			fmt.Fprintf(w, "%-9s %s\n", a[0], a[1])
+		}
+	}
 }
 
 // SessionPage returns the URL of the page of a session.

@@ -57,6 +57,7 @@ func (s *Server) metrics(ctx context.Context) []gateway.Metric {
 		gateway.Number("streamer_calls_open", "Open calls in the partitions of this process.", w.Open),
 		gateway.Number("streamer_sessions_resident", "Sessions whose state is in memory.", w.Sessions),
 		gateway.Number("streamer_sessions_stuck", "Sessions whose next event the server refuses: definitively, tried again every minute, or repeatedly.", w.Stuck),
+		gateway.Number("streamer_sessions_held", "Sessions whose snapshot was lost and whose open calls only `streamer recover --yes` closes.", w.Held),
 		gateway.Number("streamer_queued_bytes", "Bytes of events that are not stored yet.", w.Queued),
 		gateway.Number("streamer_snapshots_written_total", "Snapshots of sessions written.", w.Snapshots),
 		gateway.Number("streamer_snapshot_conflicts_total", "Snapshots refused because another process wrote one, or a try whose acknowledgement was lost did.", w.SnapshotConflicts),

@@ -26,6 +26,7 @@ func (h *fixture) forge(token, kind, body string, header nats.Header) {
 // stop no session. The session's next event is stored behind them, readers skip
 // them, and they are counted, logged and found by verify.
 func TestForgedEvent(t *testing.T) {
+	t.Parallel()
 	for what, header := range map[string]nats.Header{
 		"bare":                nil,
 		"with an id":          {events.HeaderEventID: {"1.7"}},

@@ -33,6 +33,7 @@ const (
 // meanwhile, and that a call without a result still times out. No connection is lost.
 // STREAMER_FREEZES is the number of rounds with a leader that is stopped for 1 to 8 s.
 func TestDeadlineWhileLeaderIsStopped(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("three servers take some seconds")
 	}

@@ -19,6 +19,7 @@ import (
 // TestSharedHandover checks that workers that join and leave while inputs are
 // stored write one log.
 func TestSharedHandover(t *testing.T) {
+	t.Parallel()
 	h := open(t, broker.Options{Partitions: 8})
 	share := func(id string) (stop func()) {
 		w := &Worker{Log: h.broker, Options: Options{Nonce: id, SnapshotEvery: 10 * time.Millisecond}, Logger: zerolog.Nop()}
@@ -74,6 +75,7 @@ func TestSharedHandover(t *testing.T) {
 // TestStaleHeartbeats checks that every partition is carried although heartbeats of
 // workers that have stopped never expire.
 func TestStaleHeartbeats(t *testing.T) {
+	t.Parallel()
 	h := open(t, broker.Options{Partitions: 8})
 	for i := range 3 {
 		if err := h.broker.Beat(t.Context(), fmt.Sprint("ghost", i), time.Hour); err != nil {
@@ -96,6 +98,7 @@ func TestStaleHeartbeats(t *testing.T) {
 // TestForbiddenWorker checks that a client without credentials, or a trusted agent,
 // is refused as a worker with the reason.
 func TestForbiddenWorker(t *testing.T) {
+	t.Parallel()
 	h := open(t, broker.Options{Embed: listening(t)})
 	for url, words := range map[string]string{h.broker.URL(): "has no JetStream", h.broker.AgentURL(): "no permission"} {
 		b, err := openBroker(t.Context(), broker.Options{URL: url})

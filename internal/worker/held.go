@@ -49,13 +49,13 @@ func (h *heldSessions) uncovered(seq uint64) uint64 {
 	return seq
 }
 
-// report makes Problem report that sessions are held.
+// report makes Warnings report that sessions are held. The other sessions go on.
 func (h *heldSessions) report() {
 	for token, s := range h.of {
-		h.status.hold(fmt.Errorf("%d sessions of partition %d are held, session %s: its snapshot was lost, %s; `streamer recover` shows what can be done", len(h.of), h.partition, token, s.reason))
+		h.status.held.Store(&heldReason{len(h.of), fmt.Sprintf("%d sessions of partition %d are held, session %s: its snapshot was lost, %s; `streamer recover` shows what can be done", len(h.of), h.partition, token, s.reason)})
 		return
 	}
-	h.status.hold(nil)
+	h.status.held.Store(nil)
 }
 
 // check begins to look whether an operator has closed sessions that are held.

@@ -117,6 +117,7 @@ func (h *hanging) LoadSnapshot(ctx context.Context, p int, token string) (broker
 // other session of its partition, and that the checkpoint does not pass its
 // inputs: the next worker folds them.
 func TestLoadHangs(t *testing.T) {
+	t.Parallel()
 	h := open(t, broker.Options{Partitions: 1})
 	options := Options{SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond, Nonce: "one"}
 	stop := h.work(options)

@@ -47,6 +47,7 @@ func (g *gated) Head(ctx context.Context, token string) (uint64, events.Record, 
 // session again leaves the inputs that it had folded for that session to the next
 // worker. The session was taken to be new, and another worker had stored its first events.
 func TestStopDuringReload(t *testing.T) {
+	t.Parallel()
 	h := open(t, broker.Options{Partitions: 1})
 	log := &gated{testBroker: h.broker, waits: make(chan struct{}), gate: make(chan struct{}), reads: make(chan struct{})}
 	options := Options{SnapshotEvery: 10 * time.Millisecond, DurableAfter: time.Millisecond, Nonce: "second"}

@@ -146,6 +146,7 @@ func after(t *testing.T, h *fixture, w *Worker, last uint64) {
 // sequence is assigned twice, that sessions with a snapshot go on, and that one whose inputs
 // and state were lost has its calls closed.
 func TestPaddedAfterLoss(t *testing.T) {
+	t.Parallel()
 	d, last := loss(t)
 	d.run(Options{PadInputs: true}, func(h *fixture, w *Worker) {
 		if _, end, err := h.broker.InputBounds(t.Context()); err != nil || end < last || w.Stats().Rewinds != 1 {
@@ -166,6 +167,7 @@ func TestPaddedAfterLoss(t *testing.T) {
 // stops with ErrRewound, changes nothing, and goes on when the log is repaired: inputs that
 // were stored at sequences that others had are stored again.
 func TestStoppedAfterLoss(t *testing.T) {
+	t.Parallel()
 	d, last := loss(t)
 	d.run(Options{}, func(h *fixture, w *Worker) {
 		h.until(w, "the partition is stopped", func(s Stats) bool { return len(s.Carried) == 1 && s.Carried[0].Stopped })
@@ -234,6 +236,7 @@ func TestLossOnTheWay(t *testing.T) {
 // TestLossOfTwoOwners checks that, where an owner went on behind events of lost inputs that
 // leave nothing open, another owner finds where these end.
 func TestLossOfTwoOwners(t *testing.T) {
+	t.Parallel()
 	d := directory{t, t.TempDir()}
 	d.run(Options{}, func(*fixture, *Worker) {})
 	d.rewind(func() {
@@ -276,6 +279,7 @@ func TestLossOfTwoOwners(t *testing.T) {
 // TestInputMissing checks that each call ends once where one input of a session is missing
 // among others that are there, and its state must be folded from them.
 func TestInputMissing(t *testing.T) {
+	t.Parallel()
 	d := directory{t, t.TempDir()}
 	var missing uint64
 	d.run(Options{}, func(h *fixture, _ *Worker) {

@@ -29,6 +29,7 @@ func (m *model) covers(token string) snapshot.Header {
 // TestSnapshotsAreBounded checks that, when many sessions change at once, the bytes of
 // snapshots that are taken and not stored are bounded, and that in the end all are stored.
 func TestSnapshotsAreBounded(t *testing.T) {
+	t.Parallel()
 	const sessions = 60
 	inModel(t, func(t *testing.T, m *model, o *modelOwner) {
 		noise := make([]byte, 200<<10) // which cannot be compressed

@@ -57,6 +57,7 @@ func TestTokensThatAreNotUTF8(t *testing.T) {
 // where it was expected is repeated at growing intervals, counts as stuck, and
 // succeeds when the reads are correct again.
 func TestRepeatedRefusals(t *testing.T) {
+	t.Parallel()
 	h := open(t, broker.Options{Partitions: 1})
 	const plenty = 1 << 20
 	log := &outdated{testBroker: h.broker}
@@ -91,6 +92,7 @@ func TestRepeatedRefusals(t *testing.T) {
 // TestClockInputIDInUse checks that a clock input whose message id another publisher
 // has used is appended again with another id, and closes its call.
 func TestClockInputIDInUse(t *testing.T) {
+	t.Parallel()
 	h := open(t, broker.Options{Partitions: 1})
 	rules := short()
 	rules.ResultTimeout, rules.RunIdle = 2000, 3600_000

@@ -36,6 +36,7 @@ type Stats struct {
 	Rewinds           uint64 // of the input log, recorded by this worker
 
 	Sessions int // resident
+	Held     int // sessions whose snapshot was lost and whose open calls only an operator can close
 	Stuck    int // of these, those whose next event was refused
 	Open     int // calls
 	Queued   int // bytes of events that are not stored yet
@@ -76,7 +77,7 @@ type status struct {
 	since, beat atomic.Int64
 
 	stopped atomic.Pointer[problem]    // why it cannot go on
-	held    atomic.Pointer[problem]    // why sessions of it are held
+	held    atomic.Pointer[heldReason] // nil if no session of it is held
 	failing atomic.Pointer[failureRun] // its failures in a row
 	losses  losses
 }
@@ -93,13 +94,10 @@ func (s *status) stop(err error) (changed bool) {
 	return s.stopped.Swap(&problem{err}) == nil
 }
 
-// hold sets why sessions of the partition are held, nil if none is.
-func (s *status) hold(err error) {
-	if err == nil {
-		s.held.Store(nil)
-		return
-	}
-	s.held.Store(&problem{err})
+// heldReason states how many sessions of a partition are held, and why one of them is.
+type heldReason struct {
+	sessions int
+	text     string
 }
 
 // statuses are the statuses of partitions. The map is replaced, never changed,
@@ -222,6 +220,9 @@ func (s *Stats) add(p *status) {
 	}
 	s.Sessions += int(p.sessions.Load())
 	s.Stuck += int(p.stuck.Load())
+	if h := p.held.Load(); h != nil {
+		s.Held += h.sessions
+	}
 	s.Open += int(p.open.Load())
 	s.Queued += int(p.queued.Load())
 }
@@ -237,6 +238,11 @@ func (w *Worker) Warnings() (list []string) {
 	}
 	if s.Stuck > 0 {
 		list = append(list, fmt.Sprintf("%d sessions are stopped: NATS refuses their next event; the log has the reasons", s.Stuck))
+	}
+	for _, st := range w.statuses.all() {
+		if h := st.held.Load(); h != nil {
+			list = append(list, h.text)
+		}
 	}
 	return list
 }

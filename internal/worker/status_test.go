@@ -95,6 +95,7 @@ func TestStatsOfEvictedSessions(t *testing.T) {
 // TestReplacedInputs checks that the partitions stop if the input stream was deleted
 // and created again: its sequences are those of other inputs.
 func TestReplacedInputs(t *testing.T) {
+	t.Parallel()
 	h := open(t, broker.Options{Embed: listening(t)})
 	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))

@@ -218,22 +218,15 @@ func (w *Worker) Problem() error {
 // hindered returns which partitions make no progress and why, nil if all do.
 func (w *Worker) hindered() error {
 	stopped, first := 0, error(nil)
-	var held error
 	for p, st := range w.statuses.all() {
 		if why := st.stopped.Load(); why != nil {
 			if stopped++; first == nil {
 				first = fmt.Errorf("partition %d: %w", p, why.err)
 			}
 		}
-		if why := st.held.Load(); why != nil && held == nil {
-			held = why.err
-		}
 	}
-	switch {
-	case stopped > 0:
+	if stopped > 0 {
 		return fmt.Errorf("%d partitions stopped, %w", stopped, first)
-	case held != nil:
-		return held
 	}
 	now := time.Now()
 	if err := w.failures(now); err != nil {

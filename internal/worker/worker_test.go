@@ -278,6 +278,7 @@ func TestDeadlineAfterRestart(t *testing.T) {
 // TestTwoWorkers checks that two owners of every partition, with different
 // settings, write one log.
 func TestTwoWorkers(t *testing.T) {
+	t.Parallel()
 	h := open(t, broker.Options{})
 	fast := Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Nanosecond}
 	one := h.work(fast)
@@ -434,6 +435,7 @@ func TestNewerFold(t *testing.T) {
 // busy has its checkpoint behind their inputs, or these would count as lost when
 // they expire.
 func TestNothingExpiresOfTheOthers(t *testing.T) {
+	t.Parallel()
 	h := open(t, broker.Options{Partitions: 4})
 	w := &Worker{Log: h.broker, Options: Options{Rules: short(), Nonce: "one"}, Logger: zerolog.Nop()}
 	ctx, cancel := context.WithCancel(t.Context())

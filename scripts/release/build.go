@@ -46,7 +46,23 @@ func checkOut(ctx context.Context, dir, commit string) (*source, error) {
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	s.time = time.Unix(seconds, 0).UTC()
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	return s, s.licensed(ctx)
+}
+
+// licensed returns an error if the commit has a tag, and so is to be published, and has no
+// licence.
+func (s *source) licensed(ctx context.Context) error {
+	tags, err := output(ctx, s.dir, "git", "tag", "--points-at", s.commit)
+	if err != nil || tags == "" {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "LICENSE")); err != nil {
+		return fmt.Errorf("%s has no file LICENSE: a release needs the licence that its owner chooses", strings.Fields(tags)[0])
+	}
+	return nil
 }
 
 // build builds the program for a platform and returns its file. The toolchain records

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -86,6 +87,33 @@ func TestArchives(t *testing.T) {
 				t.Errorf("%s: got %v, want %v", name, got, files)
 			}
 		})
+	}
+}
+
+// TestLicensed: a commit with a tag needs a licence.
+func TestLicensed(t *testing.T) {
+	s := &source{dir: t.TempDir(), commit: "HEAD"}
+	git := func(args ...string) {
+		t.Helper()
+		args = append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)
+		if _, err := output(t.Context(), s.dir, "git", args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git("init", "--quiet")
+	git("commit", "--quiet", "--allow-empty", "-m", "first")
+	if err := s.licensed(t.Context()); err != nil {
+		t.Errorf("without a tag: got %v", err)
+	}
+	git("tag", "v1.2.3")
+	if err := s.licensed(t.Context()); err == nil || !strings.Contains(err.Error(), "v1.2.3 has no file LICENSE") {
+		t.Errorf("with a tag: got %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "LICENSE"), []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.licensed(t.Context()); err != nil {
+		t.Errorf("with a licence: got %v", err)
 	}
 }
 

@@ -68,4 +68,18 @@ function shown(messages) {
   }
 }
 
-serve({ chat, reader })
+// approve approves the call that waits, and gives the output of a tool of the frontend. The
+// next request has both. Its answer is no stream, so the chat then resumes.
+async function approve(job, fetch) {
+  const transport = new DefaultChatTransport({ api: job.url, fetch, prepareReconnectToStreamRequest: () => ({ api: `${job.url}/stream` }) })
+  const chat = new Chat({ id: job.session, transport })
+  await chat.resumeStream()
+  const { approval } = chat.lastMessage.parts.find((p) => p.state === 'approval-requested')
+  await chat.addToolApprovalResponse({ id: approval.id, approved: true })
+  await chat.addToolOutput({ tool: 'pick', toolCallId: 'b', output: { color: 'red' } })
+  await chat.sendMessage()
+  if (chat.status !== 'ready') throw chat.error
+  return shown(chat.messages)
+}
+
+serve({ chat, reader, approve })

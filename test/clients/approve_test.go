@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -9,25 +8,47 @@ import (
 )
 
 // TestApprovals: the answer of a person reaches the session from the real clients of
-// LangGraph and AG-UI.
+// LangGraph, over HTTP and over a WebSocket, of AG-UI, and of the AI SDK. That also gives
+// the output of a tool of the frontend.
 func TestApprovals(t *testing.T) {
 	requireClients(t)
 	server := serve(t, config(t))
-	for _, test := range []struct{ program, path string }{{"langgraph.mjs", "/v1/langgraph"}, {"ag-ui.mjs", "/v1/ag-ui/%s"}} {
-		t.Run(test.program, func(t *testing.T) {
-			name := "approve-" + strings.TrimSuffix(test.program, ".mjs")
+	for _, test := range []struct{ program, kind, path string }{
+		{"langgraph.mjs", "approve", "/v1/langgraph"},
+		{"langgraph.mjs", "approve-socket", "/v1/langgraph"},
+		{"ag-ui.mjs", "approve", "/v1/ag-ui/SESSION"},
+		{"ai-sdk.mjs", "approve", "/v1/ai-sdk/SESSION"},
+	} {
+		t.Run(test.program+" "+test.kind, func(t *testing.T) {
+			name := test.kind + "-" + strings.TrimSuffix(test.program, ".mjs")
 			s := openSession(t, server, name, nil)
-			s.post("delta", `{"event":"messages","data":[{"type":"AIMessageChunk","id":"m","content":"","tool_call_chunks":[{"index":0,"id":"a","name":"send","args":"{}"}],"chunk_position":"last"},{}]}`)
-			s.post("delta", `{"event":"updates","data":{"__interrupt__":[{"value":{"ask":"send"},"id":"i"}]}}`)
+			s.post("delta", `{"event":"messages","data":[{"type":"AIMessageChunk","id":"m","content":"","tool_call_chunks":[{"index":0,"id":"a","name":"send","args":"{}"},{"index":1,"id":"b","name":"pick","args":"{}"}],"chunk_position":"last"},{}]}`)
+			s.post("delta", `{"event":"updates","data":{"__interrupt__":[{"value":{"ask":"send","tool_call_id":"a"},"id":"i"}]}}`)
 			s.log.await("the wait", func(e *events.Event) bool { return e.Type == events.RunFinished })
-			url := server + test.path
-			if test.program == "ag-ui.mjs" {
-				url = fmt.Sprintf(url, name)
-			}
-			startProcess(t, test.program).start(t, job{Kind: "approve", URL: url, Session: name}).state(t)
+			p := startProcess(t, test.program)
+			p.start(t, job{Kind: test.kind, URL: server + strings.Replace(test.path, "SESSION", name, 1), Session: name}).state(t)
 			s.log.await("the answer", func(e *events.Event) bool {
 				return e.Type == events.ToolCallAnswered && e.Decision == "approve" && e.ID == "a"
 			})
+			if test.program == "ai-sdk.mjs" {
+				s.log.await("the output", func(e *events.Event) bool {
+					return e.Type == events.ToolCallResult && e.ID == "b" && string(e.ToolResult) == `{"color":"red"}`
+				})
+				return
+			}
+			if test.kind != "approve-socket" {
+				return
+			}
+			s.post("result", `{"tool_call_id":"a","content":"sent"}`)
+			s.post("end", "")
+			thread := job{Kind: "thread", URL: server + test.path, Session: name}
+			want := p.start(t, thread).state(t)
+			thread.Kind = "thread-socket"
+			for thread.Times = range 4 { // it is cut off after so many messages
+				if got := p.start(t, thread).state(t); !sameJSON(got, want) {
+					t.Errorf("over a WebSocket that is cut off after %d messages the thread is\n%s\nwant\n%s", thread.Times, got, want)
+				}
+			}
 		})
 	}
 }

@@ -47,9 +47,12 @@ async function join(job, fetch) {
   }
 }
 
+const threadOf = (job, fetch, socket) =>
+  clientOf(job, fetch).threads.stream(job.session, { assistantId: 'agent', reconnectDelayMs: () => 10, ...(socket ? { transport: 'websocket', webSocketFactory: socket } : { fetch }) })
+
 // thread reads a thread until it ends by itself, at the end of the last run.
-async function thread(job, fetch) {
-  const thread = clientOf(job, fetch).threads.stream(job.session, { assistantId: 'agent', fetch, reconnectDelayMs: () => 10 })
+async function thread(job, fetch, socket) {
+  const thread = threadOf(job, fetch, socket)
   const calls = new Map()
   const ends = []
   const roles = {} // of messages, by id
@@ -97,12 +100,28 @@ async function thread(job, fetch) {
 }
 
 // approve answers the interrupt of the last run, as a user of LangChain's middleware does.
-async function approve(job, fetch) {
-  const thread = clientOf(job, fetch).threads.stream(job.session, { assistantId: 'agent', fetch, reconnectDelayMs: () => 10 })
+async function approve(job, fetch, socket) {
+  const thread = threadOf(job, fetch, socket)
   for await (const message of thread.messages) await message.text
   await thread.input.respond({ interrupt_id: thread.interrupts[0].interruptId, response: { decisions: [{ type: 'approve' }] } })
   await thread.close()
   return {}
 }
 
-serve({ join, thread, approve })
+// overSocket does the same over a WebSocket. The first ones are closed job.times messages
+// after both subscriptions of thread: the client gives up one that has no answer yet.
+const overSocket = (kind) => (job, fetch) => {
+  let cuts = job.times ? 3 : 0
+  return kind(job, fetch, (url) => {
+    const socket = new WebSocket(url)
+    let answers = 0, messages = 0
+    const cut = ({ data }) => {
+      answers += JSON.parse(data).type === 'success'
+      if (answers >= 2 && ++messages === job.times) socket.close()
+    }
+    if (cuts-- > 0) socket.addEventListener('message', cut)
+    return socket
+  })
+}
+
+serve({ join, thread, approve, 'thread-socket': overSocket(thread), 'approve-socket': overSocket(approve) })

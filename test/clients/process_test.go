@@ -59,7 +59,7 @@ type answer struct {
 // startProcess starts a node process, which ends with the test.
 func startProcess(t *testing.T, program string) *process {
 	t.Helper()
-	cmd := exec.Command("node", program)
+	cmd := exec.Command("node", "--experimental-websocket", program) // which node 20 needs
 	cmd.Stderr = t.Output()
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

@@ -75,9 +75,9 @@ func (in *instance) publish(session string, i input) error {
 	return errors.Join(refused, err)
 }
 
-// ready returns the answer of /readyz, "" if the process is ready.
+// ready returns the answer of /readyz, "" if the process is ready and no session is held.
 func (in *instance) ready() (problem string) {
-	if a := in.get("/readyz"); a.status != http.StatusOK {
+	if a := in.get("/readyz"); a.status != http.StatusOK || strings.Contains(a.String(), "are held") {
 		return a.String()
 	}
 	return ""

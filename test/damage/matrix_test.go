@@ -66,16 +66,14 @@ func matrix(long bool) (all []cell) {
 
 // TestMatrix damages each stream alone and in pairs, with the newest inputs covered
 // by snapshots and checkpoints and behind them, and counts the starts and results of
-// every call. Outside of campaigns it damages two streams.
+// every call.
 func TestMatrix(t *testing.T) {
+	testkit.Campaign(t)
 	t.Parallel()
 	fixtures := newMatrixFixtures(t)
 	cells := matrix(os.Getenv(pairsEnv) == "all")
 	for i := range cells {
 		c := &cells[i]
-		if !testkit.Campaigns() && !slices.Contains([]string{inputStream + "_older", eventStream + "_older"}, c.name) {
-			continue
-		}
 		for _, position := range slices.Sorted(maps.Keys(fixtures)) {
 			t.Run(position+"/"+c.name, func(t *testing.T) {
 				t.Parallel()

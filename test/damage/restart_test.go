@@ -14,6 +14,7 @@ import (
 // copy. Their results are published as soon as the port is open, and get sequences
 // that the lost inputs had. Each result must still become an event.
 func TestResultsAfterRewind(t *testing.T) {
+	testkit.Campaign(t)
 	t.Parallel()
 	dir, early := t.TempDir(), t.TempDir()
 	var all []conversation

@@ -57,16 +57,16 @@ func rows() []row {
 			lost = ofLarge
 		}
 		table = append(table,
-			row{what: s, damage: "deleted", do: deleted(s), differ: lost, short: s == snapshotStream || s == eventStream},
+			row{what: s, damage: "deleted", do: deleted(s), differ: lost, short: s == snapshotStream},
 			row{what: s, damage: "`meta.inf` damaged", do: damagedMeta(s), differ: lost},
 			row{what: s, damage: "deleted while it runs", running: removed(s), down: "stream " + s, differ: lost},
-			row{what: s, damage: "rolled back", do: rolledBack(s), differ: lost, short: s == snapshotStream},
+			row{what: s, damage: "rolled back", do: rolledBack(s), differ: lost},
 			row{what: s, damage: "truncated", do: truncated(s), after: eitherEnd(), differ: lost},
 			row{what: s, damage: "`index.db` lost", do: lostIndex(s), after: []stop{cleanly}},
 		)
 		if s != eventStream {
 			table = append(table,
-				row{what: s, damage: "purged while it runs", running: purged(s), differ: lost, short: s == blobStream},
+				row{what: s, damage: "purged while it runs", running: purged(s), differ: lost},
 				row{what: s, damage: "bit flipped", do: flipped(s), after: eitherEnd(), differ: lost})
 		}
 	}

@@ -48,6 +48,7 @@ var errFound = errors.New("found")
 // TestSettingsBeforeInputs: a process with new streams accepts no input before its
 // settings are in force.
 func TestSettingsBeforeInputs(t *testing.T) {
+	t.Parallel()
 	dir, port := t.TempDir(), testkit.FreePort(t)
 	start(t, "serve", "--data-dir", dir, "--nats-listen", port, "--http-listen", "127.0.0.1:0", "--result-timeout", "1h")
 	nc, err := nats.Connect("nats://"+port, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(0, 0))
@@ -83,6 +84,7 @@ func TestSettingsBeforeInputs(t *testing.T) {
 // TestDeadlineAfterOutage: a result that could not be published during an outage
 // counts, although its deadline passed meanwhile.
 func TestDeadlineAfterOutage(t *testing.T) {
+	t.Parallel()
 	const calls = 10
 	dir, port := t.TempDir(), testkit.FreePort(t)
 	run := func() *testkit.Process {

@@ -130,6 +130,7 @@ func (a *attacked) forge() {
 // stored message as the reply subject of its publishes. The session goes on, no
 // foreign message is found, and the logs agree.
 func TestAttackedSession(t *testing.T) {
+	t.Parallel()
 	a := openAttacked(t, false)
 	a.forge()
 	a.publish("result", fmt.Sprintf(attackedResult, "small", "yes"))
@@ -149,6 +150,7 @@ func TestAttackedSession(t *testing.T) {
 // TestAttackedInOneAccount is the control: with clients in the account of the
 // streams, foreign messages are found and the logs disagree.
 func TestAttackedInOneAccount(t *testing.T) {
+	t.Parallel()
 	a := openAttacked(t, true)
 	a.forge()
 	testkit.Until(t, "foreign messages", func() error {

@@ -82,6 +82,7 @@ func random(rnd *rand.Rand, url string) settings {
 // moments of a replay. In the end the event log is what a fold of the inputs
 // gives.
 func TestCrashEmbedded(t *testing.T) {
+	t.Parallel()
 	rnd := schedule(t)
 	dir, port := t.TempDir(), testkit.FreePort(t)
 	next := func() *testkit.Process {
@@ -104,6 +105,7 @@ func TestCrashEmbedded(t *testing.T) {
 // TestCrashTwoWorkers: two processes with different settings carry the same
 // partitions of one log. One after the other is killed, or stopped and continued.
 func TestCrashTwoWorkers(t *testing.T) {
+	t.Parallel()
 	testkit.Campaign(t)
 	crashWorkers(t, startGreedy, 2)
 }
@@ -111,6 +113,7 @@ func TestCrashTwoWorkers(t *testing.T) {
 // TestCrashShared: three processes share the partitions and take over from each
 // other.
 func TestCrashShared(t *testing.T) {
+	t.Parallel()
 	crashWorkers(t, func(t *testing.T, s settings) *testkit.Process { return start(t, s.flags()...) }, 3)
 }
 
@@ -143,6 +146,7 @@ func crashWorkers(t *testing.T, begin func(*testing.T, settings) *testkit.Proces
 // TestCrashControl is the control: two workers without conditions damage the event
 // log, and the check notices it.
 func TestCrashControl(t *testing.T) {
+	t.Parallel()
 	testkit.Campaign(t)
 	rnd := schedule(t)
 	b, url := workerless(t, broker.Options{})

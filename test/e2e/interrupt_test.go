@@ -25,6 +25,7 @@ func callsOf(message string, ids ...string) string {
 // TestInterruptCommand: the command prints what it closed and what was not open.
 // Its exit status is 3 if a named call was not open.
 func TestInterruptCommand(t *testing.T) {
+	t.Parallel()
 	d := openServer(t)
 	put := func(kind, body string) {
 		t.Helper()
@@ -76,6 +77,7 @@ func TestInterruptCommand(t *testing.T) {
 
 // TestInterruptUnread: without a worker the command fails after a bounded time.
 func TestInterruptUnread(t *testing.T) {
+	t.Parallel()
 	_, url := workerless(t, broker.Options{})
 	out, errs, status := execute(t, "", "interrupt", "--nats-url", url, "s", "--wait", "300ms")
 	if out != "" || status != 1 || !strings.Contains(errs, "the interrupt is stored as input 1, but its outcome was not known after 300ms: is a streamer running on these logs?") {

@@ -83,6 +83,7 @@ func (d served) inputs(token, kind string) (n int) {
 // used is stored, once however often it is posted. A repetition of the session's
 // own input is not stored again, even if the first was published on NATS.
 func TestMessageIDOfAnother(t *testing.T) {
+	t.Parallel()
 	d := openServer(t)
 	const result = `{"tool_call_id":"call_1","content":"42"}`
 	post := func(what, key string, want uint64) uint64 {
@@ -129,6 +130,7 @@ func TestMessageIDOfAnother(t *testing.T) {
 
 // TestAllMessageIDsOfOthers: an input all of whose ids are used is refused.
 func TestAllMessageIDsOfOthers(t *testing.T) {
+	t.Parallel()
 	d := openServer(t)
 	id := "dd:end:k"
 	for range 8 { // as many as the server tries
@@ -145,6 +147,7 @@ func TestAllMessageIDsOfOthers(t *testing.T) {
 // TestFullInputLog: a full input log refuses at once, with an explanation of when
 // it accepts inputs again.
 func TestFullInputLog(t *testing.T) {
+	t.Parallel()
 	d := served{t: t, dir: t.TempDir()}
 	c := local.Config(d.dir)
 	c.Broker.MaxBytes = 20_000
@@ -176,6 +179,7 @@ func TestFullInputLog(t *testing.T) {
 // TestTraceContext: the event that an input over HTTP causes has the trace context
 // of the request.
 func TestTraceContext(t *testing.T) {
+	t.Parallel()
 	d := openServer(t)
 	sub, err := d.nc.SubscribeSync("toolcalls.traced.event.>")
 	if err != nil {

@@ -162,6 +162,7 @@ func unanswered(ids ...string) string {
 // TestRepairFromLog: every interface searches the session's event log first, for a
 // real result, late or large, and then for the reason why there is none.
 func TestRepairFromLog(t *testing.T) {
+	t.Parallel()
 	d := openServer(t)
 	large := strings.Repeat("l", 200_000)
 	d.publishCalls(large)
@@ -203,6 +204,7 @@ func brief(s string) string {
 // TestRepairNoSession: the command warns if the event log has nothing of the
 // session.
 func TestRepairNoSession(t *testing.T) {
+	t.Parallel()
 	d := openServer(t)
 	out, errs, status := execute(t, dangling+"]", "repair", "--session", "none", "--data-dir", d.dir)
 	if want := "streamer repair: there is nothing of session none in the event log\n"; status != 0 || out != answered || errs != want {
@@ -217,6 +219,7 @@ func TestRepairNoSession(t *testing.T) {
 // TestRepairService: an answer that is too large for NATS becomes the edits, or is
 // refused with an explanation. Errors are those of the gateway.
 func TestRepairService(t *testing.T) {
+	t.Parallel()
 	d := openServer(t)
 	nearly := `[{"role":"user","content":"` + strings.Repeat("a", d.b.MaxPayload()-1500) + `"},` + unanswered("x")[1:] + "]"
 	for _, c := range []struct{ name, request, code, words, answer string }{
@@ -247,6 +250,7 @@ func TestRepairService(t *testing.T) {
 
 // TestRepairServiceOff: without the NATS service HTTP still repairs.
 func TestRepairServiceOff(t *testing.T) {
+	t.Parallel()
 	d := served{t: t, dir: t.TempDir()}
 	c := local.Config(d.dir)
 	c.RepairNATS = false

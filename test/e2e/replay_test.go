@@ -28,6 +28,7 @@ const replayResult = `{"tool_call_id":"a","content":"found"}`
 // TestReplayCommand: the command publishes each line as the input that it states,
 // and prints what was rejected, each reason once.
 func TestReplayCommand(t *testing.T) {
+	t.Parallel()
 	d := openServer(t)
 	for _, c := range []struct {
 		name, in  string
@@ -84,6 +85,7 @@ func TestReplayCommand(t *testing.T) {
 // TestReplayUnread: without a worker the command states that the inputs are stored,
 // and does not wait longer than requested.
 func TestReplayUnread(t *testing.T) {
+	t.Parallel()
 	_, url := workerless(t, broker.Options{})
 	for _, c := range []struct{ wait, errs string }{
 		{"300ms", "streamer replay: the inputs are stored, but not all were folded, and no event came for 300ms: is a streamer running on these logs? Whether the last inputs were rejected is not known\n"},
@@ -141,6 +143,7 @@ func (r *running) ends(out, errs string, status int) {
 // TestReplayPipe: what a program prints is published as it comes, a line of JSON or
 // an SSE event at a time, and lines that are neither do not hold it up.
 func TestReplayPipe(t *testing.T) {
+	t.Parallel()
 	d := openServer(t)
 	r := d.replay("-")
 	r.write(callsOf("m", "a") + "\n")
@@ -161,6 +164,7 @@ func TestReplayPipe(t *testing.T) {
 // TestReplayStopped: an interrupt ends the reading of a pipe that stays open, and
 // the outcome of what was published is still awaited.
 func TestReplayStopped(t *testing.T) {
+	t.Parallel()
 	d := openServer(t)
 	r := d.replay("-")
 	r.write("{]\n")
@@ -177,6 +181,7 @@ func TestReplayStopped(t *testing.T) {
 // TestReplayFollow: what is added to a file is published until the command is
 // interrupted. A file that another one replaces is read from its beginning.
 func TestReplayFollow(t *testing.T) {
+	t.Parallel()
 	d := openServer(t)
 	name := filepath.Join(t.TempDir(), "agent.log")
 	put := func(text string, flag int) {

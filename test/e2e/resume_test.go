@@ -100,6 +100,7 @@ func (r *resumer) frames(lines *bufio.Reader) (done bool, err error) {
 // TestGatewayKilledUnderClients checks that clients that resume end with exactly the
 // log, whenever their gateway is killed and started again.
 func TestGatewayKilledUnderClients(t *testing.T) {
+	t.Parallel()
 	const texts, kills = 240, 2
 	clients := testkit.Of(50, 1000)
 	if testkit.Campaigns() && testkit.Race {

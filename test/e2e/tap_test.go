@@ -16,6 +16,7 @@ import (
 // TestTapWithoutNATS: while NATS is down, or stalls, in the middle of an answer, the client
 // of the tap gets each chunk as it comes, and afterwards nothing is missing in the session.
 func TestTapWithoutNATS(t *testing.T) {
+	t.Parallel()
 	faults := map[string]func(t *testing.T) (url string, fail, heal func()){
 		"stopped": func(t *testing.T) (string, func(), func()) {
 			s := brokertest.NewServer(t)

@@ -80,11 +80,12 @@ func (p *process) metrics() (map[string]float64, error) {
 	return all, lines.Err()
 }
 
-// duration returns the duration of the run.
+// duration returns the duration of the run. Without one, only a campaign runs.
 func duration(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("STREAMER_SOAK")
 	if text == "" {
+		testkit.Campaign(t)
 		return 4 * time.Second
 	}
 	d, err := time.ParseDuration(text)

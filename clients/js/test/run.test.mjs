@@ -155,6 +155,20 @@ test("an agent is stopped when its run is interrupted, and not when a call is", 
   assert.equal(await session.untilStopped(() => 42), 42);
 });
 
+test("an agent knows that its run was interrupted before its tool rejects", async () => {
+  const session = open("interrupted");
+  await assert.rejects(session.untilStopped(async (signal) => {
+    const [event] = await called(session, ["call_1", "crawl", {}]);
+    const { begins, tool } = hanging();
+    const running = session.run(event, tool);
+    await begins;
+    await session.interrupt();
+    await assert.rejects(running, Cancelled);
+    assert.ok(signal.aborted);
+    throw signal.reason;
+  }), Cancelled);
+});
+
 test("a caller that leaves before the tool begins gives the call back", async () => {
   const [event] = await called(open("leaves"), ["call_1", "search", { q: 1 }]);
   const abort = new AbortController();

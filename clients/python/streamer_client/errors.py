@@ -7,12 +7,16 @@ from typing import Any
 
 
 class StreamerError(Exception):
-    """The server refuses a request. `status` is that of HTTP."""
+    """The server refuses a request. `status` is that of HTTP, 0 without an answer.
 
-    def __init__(self, status: int, text: str) -> None:
+    `retry_after` is the time in seconds after which the same request may succeed, None if it never does.
+    """
+
+    def __init__(self, status: int, text: str, retry_after: float | None = None) -> None:
         super().__init__(f"streamer: {status}: {text}")
         self.status = status
         self.text = text
+        self.retry_after = retry_after
 
 
 class Unavailable(StreamerError):

@@ -11,10 +11,10 @@ import threading
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
-from .errors import Gone, StreamerError
+from .errors import StreamerError
 from .sse import Frame, frames
 from .threads import in_thread
-from .transport import ANSWER_TIMEOUT, BUSY, Transport, error_text, retry_after
+from .transport import Transport, refusal
 
 FIRST_RETRY = 0.5  # seconds, until the server sends its own
 MAX_RETRY = 30.0
@@ -96,8 +96,10 @@ class Events:
                         cursor = int(frame.id)
                         if frame.event != "synthetic" or frame.event in self._types:
                             yield Event(json.loads(frame.data), frame.event, cursor)
-            except _Busy as busy:
-                wait = busy.wait
+            except StreamerError as error:
+                if error.retry_after is None:
+                    raise
+                wait = error.retry_after
             except (OSError, http.client.HTTPException):
                 pass  # the connection is lost
             self.live = False
@@ -117,7 +119,7 @@ class Events:
             query = "?types=" + ",".join(self._types) if self._types else ""
             response = self._transport.send(connection, "GET", f"{self._path}/events{query}", headers=headers)
             if response.status != 200:
-                raise refusal(response)
+                raise refusal(response, response.read())
             for frame in frames(iter(lambda: response.read1(1 << 16), b"")):
                 if frame.event == "stream.open" and frame.data and self._socket:
                     # The server sends something in each interval.
@@ -127,20 +129,3 @@ class Events:
             with self._guard:
                 self._socket = None
             connection.close()
-
-
-class _Busy(Exception):
-    """The server has no room for another stream at present."""
-
-    def __init__(self, wait: float) -> None:
-        self.wait = wait
-
-
-def refusal(response: http.client.HTTPResponse) -> Exception:
-    """Returns the error of an answer without events."""
-    text = error_text(response.read())
-    if response.status in BUSY:
-        return _Busy(retry_after(response))
-    if response.status == 410:
-        return Gone(410, f"{text} (discard the state of the session and read it without a cursor)")
-    return StreamerError(response.status, text)

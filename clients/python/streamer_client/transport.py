@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from .errors import StreamerError, Unavailable
+from .errors import Gone, StreamerError, Unavailable
 
 RETRY_FOR = 100.0  # seconds
 CONNECT_TIMEOUT = 10.0
@@ -27,20 +27,17 @@ MAX_IDLE = 8  # connections
 BUSY = frozenset({429, 502, 503, 504})  # the same request may succeed later
 
 
-def error_text(body: bytes) -> str:
-    """Returns the reason in the body of an error."""
+def refusal(response: http.client.HTTPResponse, body: bytes) -> StreamerError:
+    """Returns the error of an answer. The server never sends a date as Retry-After."""
     try:
-        return str(json.loads(body)["error"])
+        text = str(json.loads(body)["error"])
     except (ValueError, KeyError, TypeError):
-        return body[:1000].decode(errors="replace").strip()
-
-
-def retry_after(response: http.client.HTTPResponse) -> float:
-    """Returns the seconds of Retry-After, 0 without it. The server never sends a date."""
-    try:
-        return float(response.headers["Retry-After"])
-    except (TypeError, ValueError):
-        return 0.0
+        text = body[:1000].decode(errors="replace").strip()
+    if response.status == 410:
+        return Gone(410, f"{text} (discard the state of the session and read it without a cursor)")
+    seconds = response.headers["Retry-After"] or ""
+    wait = float(seconds) if seconds.isdecimal() else 0.0
+    return StreamerError(response.status, text, wait if response.status in BUSY else None)
 
 
 class Transport:
@@ -94,19 +91,17 @@ class Transport:
         """Returns the body of a successful answer. retry_for None repeats the request until there is an answer."""
         began, failures = time.monotonic(), 0
         while True:
-            wait = 0.0
             try:
                 response, answer = self._exchange(method, path, body, headers or {})
                 if response.status < 300:
                     return answer
-                failure = StreamerError(response.status, error_text(answer))
-                if response.status not in BUSY:
-                    raise failure
-                wait = retry_after(response)
+                failure = refusal(response, answer)
             except (OSError, http.client.HTTPException) as error:
-                failure = StreamerError(0, f"{type(error).__name__}: {error}")
+                failure = StreamerError(0, f"{type(error).__name__}: {error}", 0.0)
+            if failure.retry_after is None:
+                raise failure
             failures += 1
-            pause = max(wait, backoff(failures))
+            pause = max(failure.retry_after, backoff(failures))
             if retry_for is not None and time.monotonic() + pause - began > retry_for:
                 raise Unavailable(failure.status, f"{method} {path} failed {failures} times: {failure.text}") from failure
             time.sleep(pause)

@@ -146,6 +146,7 @@ func listen(t *testing.T, b testLog) (*nats.Conn, *nats.Subscription) {
 // The server is stopped and started again under load, three times. Every append gets
 // exactly one Ack, and every session's event log is complete and without duplicates.
 func TestRestartUnderLoad(t *testing.T) {
+	t.Parallel()
 	const sessions, length, restarts = 40, 150, 3
 	s := brokertest.NewServer(t)
 	b := start(t, broker.Options{URL: s.URL()})

@@ -14,6 +14,7 @@ import (
 // Two writers append to the same sessions while the leader of three replicas is stopped
 // and started again. Every session's event log is complete and without duplicates.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("three servers take some seconds")
 	}

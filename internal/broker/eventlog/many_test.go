@@ -112,6 +112,7 @@ func TestTailMany(t *testing.T) {
 // TestTailManyFillsAGap checks that an event that did not arrive is read from the
 // log before the events of other sessions that follow it.
 func TestTailManyFillsAGap(t *testing.T) {
+	t.Parallel()
 	b := start(t, broker.Options{})
 	var w interleaved
 	f := followMany(t, b, selection{tokens: []string{"a", "b"}}, 0)
@@ -128,6 +129,7 @@ func TestTailManyFillsAGap(t *testing.T) {
 // TestTailManyThroughARestart checks that no event is lost or repeated when the
 // server restarts.
 func TestTailManyThroughARestart(t *testing.T) {
+	t.Parallel()
 	s := brokertest.NewServer(t)
 	b := start(t, broker.Options{URL: s.URL()})
 	other := start(t, broker.Options{URL: s.URL()})
@@ -145,6 +147,7 @@ func TestTailManyThroughARestart(t *testing.T) {
 // TestSlowTailMany checks that a tail that is slower than the events of its sessions
 // reads them from the log, in order.
 func TestSlowTailMany(t *testing.T) {
+	t.Parallel()
 	const n = 2 * tailEvents
 	b := start(t, broker.Options{})
 	var w interleaved

@@ -62,6 +62,7 @@ func TestSharedHistory(t *testing.T) {
 // TestSharedHistoryLimits checks that a history above its limit, and one above the
 // number of shared ones, is read to its end by each tail.
 func TestSharedHistoryLimits(t *testing.T) {
+	t.Parallel()
 	b := start(t, broker.Options{})
 	const n, size = 10, 900 << 10
 	body, prev := []byte(`"`+strings.Repeat("x", size)+`"`), uint64(0)

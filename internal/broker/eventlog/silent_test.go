@@ -24,6 +24,7 @@ const silentMost = 2*tailRead + 128<<10
 // TestSilentReaders checks that readers of a long history that stop reading have
 // few bytes buffered, and that each receives everything once when it continues.
 func TestSilentReaders(t *testing.T) {
+	t.Parallel()
 	const (
 		readers  = 5
 		n        = 400 // events before they stop reading

@@ -166,6 +166,7 @@ func TestTailFillsAGap(t *testing.T) {
 }
 
 func TestTailMissesNoLastEvent(t *testing.T) {
+	t.Parallel()
 	b := start(t, broker.Options{})
 	f := follow(t, b, "s", 0)
 	f.waitLive()

@@ -82,6 +82,7 @@ func readTogether(t *testing.T, b testLog, all [][]uint64, from []uint64, pause 
 // One consumer reads for partitions that are far behind, and each receives the same
 // inputs as alone.
 func TestCatchUp(t *testing.T) {
+	t.Parallel()
 	b, all := behind(t, 4, 5000)
 	readTogether(t, b, all, []uint64{1, 1, 1, 1}, func(int) {})
 	if c := b.CatchUps(); c == 0 {
@@ -92,6 +93,7 @@ func TestCatchUp(t *testing.T) {
 // Where this process reads few of the partitions, each reads alone: one consumer for all
 // would deliver too many inputs of other partitions.
 func TestCatchUpIsOnlyForMany(t *testing.T) {
+	t.Parallel()
 	b, all := behind(t, 12, 1000)
 	readTogether(t, b, all[:3], []uint64{1, 1, 1}, func(int) {})
 	if c := b.CatchUps(); c != 0 {
@@ -107,6 +109,7 @@ func TestCatchUpIsOnlyForMany(t *testing.T) {
 // A partition whose owner receives nothing does not delay the others, and receives all of
 // its inputs later.
 func TestCatchUpDropsAStalledMember(t *testing.T) {
+	t.Parallel()
 	b, all := behind(t, 4, 20_000)
 	var others sync.WaitGroup
 	others.Add(3)
@@ -128,6 +131,7 @@ func TestCatchUpDropsAStalledMember(t *testing.T) {
 // Each partition receives its inputs once and in order, wherever the partitions start,
 // however slow their owners are, and though consumers are deleted.
 func TestCatchUpUnderDisturbance(t *testing.T) {
+	t.Parallel()
 	const n = 4000
 	b, all := behind(t, 6, n)
 	nc := brokertest.Connect(t, b.Broker)
@@ -191,6 +195,7 @@ func deleteConsumers(t *testing.T, nc *nats.Conn) {
 
 // An input that was deleted does not count as lost.
 func TestCatchUpSkipsDeletedInputs(t *testing.T) {
+	t.Parallel()
 	b, all := behind(t, 2, 5000)
 	nc := brokertest.Connect(t, b.Broker)
 	for p := range all {
@@ -207,6 +212,7 @@ func TestCatchUpSkipsDeletedInputs(t *testing.T) {
 // Where inputs expire before they are read, every member reports them as lost, and
 // receives no later input.
 func TestCatchUpReportsLostInputs(t *testing.T) {
+	t.Parallel()
 	const first = 15_000
 	b, all := behind(t, 4, 20_000)
 	var once sync.Once
@@ -239,6 +245,7 @@ func TestCatchUpReportsLostInputs(t *testing.T) {
 
 // Where few partitions are behind, each reads alone, though the process reads all of them.
 func TestCatchUpNeedsMany(t *testing.T) {
+	t.Parallel()
 	b, all := behind(t, 4, 8000)
 	end := all[0][len(all[0])-1]
 	readTogether(t, b, all, []uint64{1, end + 1, end + 1, end + 1}, func(int) {})
@@ -280,6 +287,7 @@ func TestCatchUpOfNeighbours(t *testing.T) {
 // Where the server forbids a consumer without a filter, the partitions read on alone and
 // no run begins for a while.
 func TestCatchUpWithoutPermission(t *testing.T) {
+	t.Parallel()
 	s := brokertest.NewServer(t)
 	s.Stop()
 	s.Options.NoAuthUser = "local"

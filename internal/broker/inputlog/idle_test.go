@@ -38,6 +38,7 @@ func TestLivePositionOfAnIdlePartition(t *testing.T) {
 
 // An hour without inputs does not end a reader.
 func TestLongSilence(t *testing.T) {
+	t.Parallel()
 	inBubble(t, broker.Options{}, func(t *testing.T, b testLog) {
 		p := b.Partition("s")
 		var at time.Time

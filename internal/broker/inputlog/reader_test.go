@@ -38,6 +38,7 @@ func collect(t *testing.T, b testLog, p int, from uint64, enough func(all []inpu
 func untilCaughtUp(_ []inputs.Input, _ uint64, caughtUp bool) bool { return caughtUp }
 
 func TestInputs(t *testing.T) {
+	t.Parallel()
 	for _, partitions := range []int{1, 4} {
 		t.Run(fmt.Sprint(partitions, " partitions"), func(t *testing.T) {
 			b := start(t, broker.Options{Partitions: partitions})
@@ -133,6 +134,7 @@ func TestInputsOfAnEmptyStreamThenLive(t *testing.T) {
 // A partition's position moves past the inputs of other partitions, so that they do not
 // count as lost when they expire.
 func TestPositionOfAnIdlePartition(t *testing.T) {
+	t.Parallel()
 	b := start(t, broker.Options{Partitions: 4})
 	fill(t, b, 10, 1, nil) // all of session s0
 	idle := (b.Partition("s0") + 1) % 4
@@ -152,6 +154,7 @@ func TestPositionOfAnIdlePartition(t *testing.T) {
 }
 
 func TestInputsLost(t *testing.T) {
+	t.Parallel()
 	b := start(t, broker.Options{Partitions: 2})
 	fill(t, b, 10, 5, nil)
 	purge(t, b, `{"seq":6}`)
@@ -175,6 +178,7 @@ func TestInputsLost(t *testing.T) {
 // Inputs that expire before they are read are reported as lost, and no later input is
 // delivered.
 func TestLostWhileReading(t *testing.T) {
+	t.Parallel()
 	b := start(t, broker.Options{Partitions: 2})
 	fill(t, b, 5000, 5, make([]byte, 2000))
 	p := b.Partition("s0")
@@ -215,6 +219,7 @@ func TestLostWhileQuiet(t *testing.T) {
 // A partition whose waiting inputs are deleted has caught up, and reports that without an
 // input.
 func TestWaitingIsDeleted(t *testing.T) {
+	t.Parallel()
 	b := start(t, broker.Options{Partitions: 2})
 	fill(t, b, 8000, 5, nil)
 	p := b.Partition("s0")
@@ -287,6 +292,7 @@ func TestReplicaLacksInputs(t *testing.T) {
 
 // Inputs of other partitions that expire while a partition is idle are not lost to it.
 func TestQuietIsNoLoss(t *testing.T) {
+	t.Parallel()
 	b := start(t, broker.Options{Partitions: 2})
 	b.age = 1 // so that every input is taken for an old one
 	quiet := 1 - b.Partition("s0")
@@ -320,6 +326,7 @@ func TestInputsEndWithTheirContext(t *testing.T) {
 
 // Neither the limit in bytes of a request nor a message above half of it stops the reader.
 func TestLargeInputs(t *testing.T) {
+	t.Parallel()
 	b := start(t, broker.Options{Partitions: 1})
 	fill(t, b, 40, 3, make([]byte, 900<<10))
 	all := collect(t, b, 0, 1, untilCaughtUp)

@@ -13,6 +13,7 @@ import (
 // A reader stops where the log has another input in place of the last one that it read, or
 // ends before that.
 func TestReaderOfARewoundLog(t *testing.T) {
+	t.Parallel()
 	b := start(t, broker.Options{Partitions: 1})
 	fill(t, b, 5, 1, nil)
 	in, ok, err := b.Input(brokertest.Deadline(t), 5)

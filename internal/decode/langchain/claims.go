@@ -90,29 +90,11 @@ func claimsPayload(f wire.Frame) wire.Claim {
 	return wire.IfNoOther
 }
 
-// isPart reports whether a frame is {"type":mode,"ns":[…],"data":…}. It reads no more members
-// than it needs.
+// isPart reports whether a frame is {"type":mode,"ns":[…],"data":…}.
 func isPart(f wire.Frame) bool {
-	mode, ns := false, false
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			if mode = isMode(m.Value.Str); !mode {
-				return false
-			}
-		case "ns":
-			if ns = wire.IsNamespace(m.Value); !ns {
-				return false
-			}
-		case "data":
-			if mode && ns {
-				return true
-			}
-		}
-	}
-	return mode && ns
+	return isMode(f.Type()) && wire.IsNamespace(f.JSON.Member("ns"))
 }
 
 func isUnknownPart(v jsonscan.Value) bool {
-	return v.Member("ns").Present() && wire.IsNamespace(v.Member("ns")) && v.Member("data").Present()
+	return wire.IsNamespace(v.Member("ns")) && v.Member("data").Present()
 }

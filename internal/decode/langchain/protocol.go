@@ -55,24 +55,9 @@ func (d *protocolDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return (*decoder)(d).decodeProtocol(w, f)
 }
 
-// isProtocol reports whether a frame has the envelope of an event of the protocol. It reads
-// no more members than it needs.
+// isProtocol reports whether a frame has the envelope of an event of the protocol.
 func isProtocol(f wire.Frame) bool {
-	event := false
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			if event = m.Value.Str == "event"; !event {
-				return false
-			}
-		case "method":
-			return event && m.Value.IsString()
-		case "event_id", "eventId", "seq":
-		default:
-			return false
-		}
-	}
-	return false
+	return f.Type() == "event" && f.JSON.Member("method").IsString()
 }
 
 func claimsProtocol(f wire.Frame) wire.Claim {
@@ -82,13 +67,8 @@ func claimsProtocol(f wire.Frame) wire.Claim {
 	if isProtocol(f) {
 		return wire.Surely
 	}
-	var kind, method, id, result, message jsonscan.Value
-	f.Read(
-		kind.From("type"), method.From("method"), id.From("id"), result.From("result"), message.From("message"),
-	)
-	if kind.Str == "event" && method.IsString() {
-		return wire.Surely
-	}
+	var kind, id, result, message jsonscan.Value
+	f.Read(kind.From("type"), id.From("id"), result.From("result"), message.From("message"))
 	// The connection also has the answers to commands.
 	if kind.Str == "success" && id.Kind == jsonscan.Number && result.IsObject() ||
 		kind.Str == "error" && id.Kind == jsonscan.Number && message.IsString() {

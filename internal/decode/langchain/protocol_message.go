@@ -27,23 +27,20 @@ func (d *decoder) protocolMessage(w *wire.Writer, ns string, data jsonscan.Value
 		return nil
 	}
 	at := d.Streams.find(ns, w.Text(e.run))
-	var open protocolOpen
-	if at >= 0 {
-		open = d.Streams.Open[at]
-	}
+	open := d.Streams.at(at)
 	of := chunks.Chunk{Namespace: ns, Message: open.ID}
 	switch e.event.Str {
 	case "content-block-start":
-		return d.protocolBlock(w, of, at, e)
+		return d.protocolBlock(w, of, open, e)
 	case "content-block-delta":
-		return d.protocolDelta(w, of, at, e)
+		return d.protocolDelta(w, of, open, e)
 	case "content-block-finish":
-		return d.protocolBlockEnd(w, of, at, e)
+		return d.protocolBlockEnd(w, of, open, e)
 	case "message-finish":
-		d.Streams.drop(at)
 		if !open.Silent {
 			d.protocolFinish(w, of, e)
 		}
+		d.Streams.drop(at)
 	case "usage":
 		if at >= 0 && !open.Silent {
 			w.EmitUsage(of, e.usage)
@@ -84,39 +81,34 @@ func (d *decoder) protocolStart(w *wire.Writer, ns string, e protocolData) {
 
 // protocolBlock begins a block. Blocks are sequential, so the call before it is
 // complete, even where its finish was lost.
-func (d *decoder) protocolBlock(w *wire.Writer, of chunks.Chunk, at int, e protocolData) *wire.Problem {
+func (d *decoder) protocolBlock(w *wire.Writer, of chunks.Chunk, open *protocolOpen, e protocolData) *wire.Problem {
 	if !e.content.IsObject() {
 		return wire.WrongType("content of content-block-start", e.content, "an object")
 	}
-	if at >= 0 {
-		if d.Streams.Open[at].Silent {
-			d.humanText(w, at, readBlock(e.content).text)
-			return nil
-		}
-		if d.Streams.Open[at].Block {
-			of := of
-			of.Kind, of.Index = chunks.Next, wire.RawIndex(e.index)
-			w.Emit(of)
-		}
+	if open.Silent {
+		d.humanText(w, open, readBlock(e.content).text)
+		return nil
+	}
+	if open.Block {
+		of := of
+		of.Kind, of.Index = chunks.Next, wire.RawIndex(e.index)
+		w.Emit(of)
 	}
 	n := w.Len()
-	call := d.protocolContent(w, of, e.index, e.content)
-	streamed := false
+	open.Block, open.Streamed = d.protocolContent(w, of, e.index, e.content), false
 	for _, c := range w.Since(n) {
-		streamed = streamed || c.Text != "" || c.Args != ""
+		open.Streamed = open.Streamed || c.Text != "" || c.Args != ""
 	}
-	d.Streams.block(at, call, streamed)
 	return nil
 }
 
-func (d *decoder) humanText(w *wire.Writer, at int, text jsonscan.Value) {
-	if at < 0 || !d.Streams.Open[at].Human {
+func (d *decoder) humanText(w *wire.Writer, m *protocolOpen, text jsonscan.Value) {
+	if !m.Human {
 		return
 	}
-	m := &d.Streams.Open[at]
 	if s := w.Text(text); s != "" {
 		w.Emit(chunks.Chunk{Kind: chunks.HumanText, Namespace: m.Namespace, ID: m.ID, Text: s})
-		d.Streams.streamed(at)
+		m.Streamed = true
 	}
 }
 
@@ -168,12 +160,12 @@ func (d *decoder) protocolCall(w *wire.Writer, of chunks.Chunk, index jsonscan.V
 
 // protocolDelta emits a piece of a block. The fragments of the provider
 // (input_json_delta) repeat the args beside them and are not read.
-func (d *decoder) protocolDelta(w *wire.Writer, of chunks.Chunk, at int, e protocolData) *wire.Problem {
+func (d *decoder) protocolDelta(w *wire.Writer, of chunks.Chunk, open *protocolOpen, e protocolData) *wire.Problem {
 	if !e.delta.IsObject() {
 		return wire.WrongType("delta of content-block-delta", e.delta, "an object")
 	}
-	if at >= 0 && d.Streams.Open[at].Silent {
-		d.humanText(w, at, e.delta.Member("text"))
+	if open.Silent {
+		d.humanText(w, open, e.delta.Member("text"))
 		return nil
 	}
 	var kind, text, fields jsonscan.Value
@@ -199,27 +191,21 @@ func (d *decoder) protocolDelta(w *wire.Writer, of chunks.Chunk, at int, e proto
 	default:
 		w.Unknown("delta", kind.Str, e.delta)
 	}
-	if w.Len() > 0 {
-		d.Streams.streamed(at)
-	}
+	open.Streamed = open.Streamed || w.Len() > 0
 	return nil
 }
 
 // protocolBlockEnd ends a block. Its content has precedence over what was streamed.
-func (d *decoder) protocolBlockEnd(w *wire.Writer, of chunks.Chunk, at int, e protocolData) *wire.Problem {
-	var open protocolOpen
-	if at >= 0 {
-		open = d.Streams.Open[at]
-	}
+func (d *decoder) protocolBlockEnd(w *wire.Writer, of chunks.Chunk, open *protocolOpen, e protocolData) *wire.Problem {
 	if !e.content.IsObject() {
 		return wire.WrongType("content of content-block-finish", e.content, "an object")
 	}
 	b := readBlock(e.content)
 	if open.Silent {
 		if !open.Streamed {
-			d.humanText(w, at, b.text)
+			d.humanText(w, open, b.text)
 		}
-		d.Streams.block(at, false, false)
+		open.Block, open.Streamed = false, false
 		if open.Call != "" && b.kind.Str == "text" && !d.Streams.answered(open.Call) {
 			w.Emit(chunks.Chunk{Kind: chunks.Result, Namespace: of.Namespace, ID: open.Call, Status: "success", Text: w.Text(b.text)})
 		}

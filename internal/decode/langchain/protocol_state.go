@@ -62,6 +62,14 @@ func (m *protocol) find(ns, run string) int {
 	return -1
 }
 
+// at returns an open message, or an empty one that is not stored if i is -1.
+func (m *protocol) at(i int) *protocolOpen {
+	if i < 0 {
+		return new(protocolOpen)
+	}
+	return &m.Open[i]
+}
+
 // begin adds a message. It removes the message before it in the same namespace and run,
 // and the oldest message where there are too many.
 func (m *protocol) begin(o protocolOpen) {
@@ -69,27 +77,13 @@ func (m *protocol) begin(o protocolOpen) {
 		return
 	}
 	o.Namespace, o.Run, o.ID, o.Call = strings.Clone(o.Namespace), strings.Clone(o.Run), strings.Clone(o.ID), strings.Clone(o.Call)
-	if i := m.find(o.Namespace, o.Run); i >= 0 {
-		m.drop(i)
-	}
+	m.drop(m.find(o.Namespace, o.Run))
 	m.Open = append(wire.MakeRoom(m.Open, maxOpen), o)
 }
 
 func (m *protocol) drop(i int) {
 	if i >= 0 {
 		m.Open = slices.Delete(m.Open, i, i+1)
-	}
-}
-
-func (m *protocol) block(i int, call, streamed bool) {
-	if i >= 0 {
-		m.Open[i].Block, m.Open[i].Streamed = call, streamed
-	}
-}
-
-func (m *protocol) streamed(i int) {
-	if i >= 0 {
-		m.Open[i].Streamed = true
 	}
 }
 

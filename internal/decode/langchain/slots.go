@@ -146,11 +146,12 @@ var protocolSlots = wire.Slots{
 // namespace and run.
 func (d *protocolDecoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 	at := d.Streams.find(c.Namespace, c.Run)
-	if at < 0 || d.Streams.Open[at].Silent {
+	open := d.Streams.at(at)
+	if at < 0 || open.Silent {
 		return false
 	}
-	d.Streams.streamed(at)
-	c.Message, c.Run = d.Streams.Open[at].ID, ""
+	open.Streamed = true
+	c.Message, c.Run = open.ID, ""
 	if c.ID != "" {
 		c.ParentCall = d.Streams.causeOf(c.Namespace)
 	}

@@ -18,18 +18,9 @@ import (
 
 // isTrace reports whether a frame is such an event.
 func isTrace(f wire.Frame) bool {
-	name, data := false, false
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "event":
-			if name = isTraceName(m.Value.Str); !name {
-				return false
-			}
-		case "data":
-			data = m.Value.IsObject()
-		}
-	}
-	return name && data
+	var name, data jsonscan.Value
+	f.Read(name.From("event"), data.From("data"))
+	return isTraceName(name.Str) && data.IsObject()
 }
 
 func isTraceName(name string) bool { return strings.HasPrefix(name, "on_") }

@@ -20,15 +20,7 @@ func (s server) command(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	id, method, list := replies.LangGraph(body)
-	switch {
-	case method == "":
-		return respond.Refuse(http.StatusBadRequest, "the body is not a command: method is missing")
-	case method != "input.respond":
-		return respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the command %.40q is for an agent; here only input.respond is served", method))
-	case len(list) == 0:
-		return respond.Refuse(http.StatusBadRequest, "the command has no answer: interrupt_id or response is missing")
-	}
-	if err := s.Answer(w, r, list); err != nil {
+	if err := s.respond(w, r, method, list); err != nil {
 		return err
 	}
 	respond.JSON(w, http.StatusOK, struct {
@@ -37,4 +29,17 @@ func (s server) command(w http.ResponseWriter, r *http.Request) error {
 		Result struct{}        `json:"result"`
 	}{Type: "success", ID: id})
 	return nil
+}
+
+// respond stores the answers of input.respond, and refuses other commands.
+func (s server) respond(w http.ResponseWriter, r *http.Request, method string, list []replies.Input) error {
+	switch {
+	case method == "":
+		return respond.Refuse(http.StatusBadRequest, "the body is not a command: method is missing")
+	case method != "input.respond":
+		return respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the command %.40q is for an agent; here only input.respond is served", method))
+	case len(list) == 0:
+		return respond.Refuse(http.StatusBadRequest, "the command has no answer: interrupt_id or response is missing")
+	}
+	return s.Answer(w, r, list)
 }

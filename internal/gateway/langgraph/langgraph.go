@@ -3,6 +3,7 @@
 package langgraph
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -37,6 +38,9 @@ type Gateway interface {
 	Interrupt(w http.ResponseWriter, r *http.Request, body []byte) error
 	// Answer stores answers.
 	Answer(w http.ResponseWriter, r *http.Request, list []replies.Input) error
+	// Hold counts a connection as a stream, or refuses it. end is called when the server
+	// stops. The caller calls leave at the end of the connection.
+	Hold(w http.ResponseWriter, r *http.Request, end context.CancelCauseFunc) (leave func(), err error)
 }
 
 // Routes adds the paths of threads.
@@ -50,7 +54,7 @@ func Routes(g Gateway, add func(path, methods string, h func(http.ResponseWriter
 	add(thread+"/runs/{run}", "GET", s.run)
 	add(thread+"/runs/{run}/stream", "GET", s.join)
 	add(thread+"/runs/{run}/cancel", "POST", s.cancel)
-	add(thread+"/stream/events", "POST", s.events)
+	add(thread+"/stream/events", "GET, POST", s.events)
 	add(thread+"/commands", "POST", s.command)
 }
 
@@ -87,20 +91,23 @@ func (s server) join(w http.ResponseWriter, r *http.Request) error {
 }
 
 // events streams a session in the agent protocol, as far as the filter in the body
-// selects it.
+// selects it, or as the commands of a WebSocket do.
 func (s server) events(w http.ResponseWriter, r *http.Request) error {
-	filter, since, err := readFilter(w, r)
+	if r.Method != http.MethodPost {
+		return s.socket(w, r)
+	}
+	body, err := respond.ReadBody(w, r, MaxFilter)
+	if err != nil {
+		return err
+	}
+	filter, since, err := parseFilter(body)
 	if err != nil {
 		return err
 	}
 	return s.Stream(w, r, "agent-protocol", encode.Opening{Filter: filter, Since: since}, nil)
 }
 
-func readFilter(w http.ResponseWriter, r *http.Request) (f encode.Filter, since uint64, err error) {
-	body, err := respond.ReadBody(w, r, MaxFilter)
-	if err != nil {
-		return f, 0, err
-	}
+func parseFilter(body []byte) (f encode.Filter, since uint64, err error) {
 	var in struct {
 		Channels   []string   `json:"channels"`
 		Namespaces [][]string `json:"namespaces"`
@@ -108,7 +115,7 @@ func readFilter(w http.ResponseWriter, r *http.Request) (f encode.Filter, since 
 		Since      uint64     `json:"since"`
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return f, 0, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the body is not a filter {\"channels\":[…],\"namespaces\":[[…]],\"depth\":1,\"since\":1}: %v", err))
+		return f, 0, respond.Refuse(http.StatusBadRequest, fmt.Sprintf("this is not a filter {\"channels\":[…],\"namespaces\":[[…]],\"depth\":1,\"since\":1}: %v", err))
 	}
 	if len(in.Channels) == 0 {
 		return f, 0, respond.Refuse(http.StatusBadRequest, `channels is empty: name messages, tools, lifecycle or input`)

@@ -82,6 +82,24 @@ test("a stop reaches the tool, and the model goes on", async () => {
   assert.deepEqual([of("run_started").length, of("run_finished")[0].status, of("rejected")], [1, "completed", []]);
 });
 
+test("args that a person has edited reach the tool", async () => {
+  const session = streamer(server.url).session("ai-sdk/edited");
+  const streamed = aiSdk(session);
+  const { search } = streamed.tools({ search: searchTool });
+  const execute = async (args, options) => {
+    const until = (type) => eventsUntil(session, (e) => e.type === type);
+    await until("tool_call_args_complete");
+    await session.follow([{ type: "tool-approval-request", approvalId: "ap", toolCallId: options.toolCallId }], { format: "vercel-ui" });
+    await session.answer((await until("tool_call_awaiting_input")).at(-1), { decision: "edit", args: { q: "edited" } });
+    await until("tool_call_answered");
+    return search.execute(args, options);
+  };
+  const model = wrapLanguageModel({ model: modelOf(calling(["call_1", "search", { q: "a" }]), saying("done")), middleware: streamed.middleware });
+  const result = streamText({ model, tools: { search: { ...search, execute } }, stopWhen: stepCountIs(2), prompt: "x" });
+  await result.consumeStream();
+  assert.deepEqual((await result.steps).flatMap((step) => step.toolResults.map((r) => r.output)), [{ found: "edited" }]);
+});
+
 test("ids that repeat in later answers", async () => {
   const session = streamer(server.url).session("ai-sdk/ids");
   for (const q of ["a", "b"]) {

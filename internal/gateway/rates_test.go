@@ -1,0 +1,79 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestInputRates: inputs above the rate of a subject or of an address get 429, those of
+// others do not, and an interrupt passes.
+func TestInputRates(t *testing.T) {
+	opts := withTokens(t)
+	opts.MaxInputRate, opts.MaxByteRate = 20, 1<<20
+	store := newMemory()
+	g := build(t, opts, store)
+	url := serveHandler(t, g) + "/v1/sessions/s/"
+	of := func(subject string) string {
+		return "Authorization: Bearer " + signedToken(t, subject, everything, time.Hour)
+	}
+	refused := 0
+	for range 200 {
+		resp, body := do(t, "POST", url+"deltas", "{}", of("alice"))
+		if resp.StatusCode == 429 {
+			refused++
+			if resp.Header.Get("Retry-After") == "" || !strings.Contains(body, "this subject of tokens may store 20 inputs and 1048576 bytes per second") {
+				t.Fatalf("got %v %s", resp.Header, body)
+			}
+		}
+	}
+	if refused == 0 || len(store.inputs) != 200-refused {
+		t.Errorf("%d of 200 were refused and %d are stored", refused, len(store.inputs))
+	}
+	if resp, body := do(t, "POST", url+"interrupt", "", of("alice")); resp.StatusCode != 202 {
+		t.Errorf("an interrupt: got %d %s, want 202", resp.StatusCode, body)
+	}
+	if resp, body := do(t, "POST", url+"deltas", "{}", of("bob")); resp.StatusCode != 202 {
+		t.Errorf("another subject: got %d %s, want 202", resp.StatusCode, body)
+	}
+	before := g.counts.throttled.Load()
+	if status, a := send(t, "POST", url+"deltas", strings.Repeat("{}\n", 30), of("carol")); status != 202 || a.Inputs != 30 {
+		t.Errorf("a body that is stored as it arrives: got %d %+v, want all of it to be stored", status, a)
+	}
+	if g.counts.throttled.Load() == before {
+		t.Error("no input of it waited")
+	}
+}
+
+// TestRates: an allowance fills up again, and those that are full are forgotten.
+func TestRates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := rates{inputs: 2, bytes: 100, maxBody: 500}
+		for i, want := range []time.Duration{0, 0, 500 * time.Millisecond} {
+			if got, _ := q.take("a", 1); got != want {
+				t.Errorf("input %d: got %v, want %v", i, got, want)
+			}
+		}
+		if got, undo := q.take("b", 500); got != 0 {
+			t.Errorf("a body of the maximum size: got %v, want no wait", got)
+		} else if got, _ := q.take("b", 100); got != time.Second {
+			t.Errorf("more bytes: got %v, want 1s", got)
+		} else {
+			undo()
+		}
+		if got, _ := q.take("", 1e9); got != 0 {
+			t.Errorf("nobody in particular: got %v, want no wait", got)
+		}
+		time.Sleep(time.Minute)
+		for i := range maxAllowances + 1 {
+			q.take(fmt.Sprint(i), 1)
+		}
+		time.Sleep(time.Minute)
+		q.take("last", 1)
+		if len(q.of) > 2 {
+			t.Errorf("%d holders are remembered, want those that are not full", len(q.of))
+		}
+	})
+}
