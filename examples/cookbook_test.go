@@ -1,6 +1,7 @@
 package examples_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -57,8 +58,8 @@ func blocksOf(t *testing.T, file, language string) (list []block) {
 // sessionName matches the session of a shell block.
 var sessionName = regexp.MustCompile(`(?:\$s/|--session )([\w-]+)`)
 
-// TestCookbook runs each shell block of the cookbook, and checks that its session has a
-// call with complete args and no rejected input. The first block sets variables for all.
+// TestCookbook runs each shell block of the cookbook, and checks that each of its sessions
+// has a call with complete args and no rejected input. The first block sets variables for all.
 func TestCookbook(t *testing.T) {
 	for _, name := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(name); err != nil {
@@ -81,13 +82,15 @@ func TestCookbook(t *testing.T) {
 			if strings.Contains(out, `"rejected"`) && !strings.Contains(out, `"rejected":0,`) {
 				t.Errorf("rejected: %s", out)
 			}
-			names := sessionName.FindStringSubmatch(b.code)
+			names := sessionName.FindAllStringSubmatch(b.code, -1)
 			if names == nil {
 				t.Fatal("the block names no session")
 			}
-			log := read(t, server, names[1], func(e *events.Event) bool { return e.Type == events.ToolCallArgsComplete })
-			if bad := of(log, events.Rejected); len(bad) > 0 {
-				t.Errorf("rejected: %+v", bad)
+			for _, name := range names {
+				log := read(t, server, name[1], func(e *events.Event) bool { return e.Type == events.ToolCallArgsComplete })
+				if bad := of(log, events.Rejected); len(bad) > 0 {
+					t.Errorf("session %s: rejected: %+v", name[1], bad)
+				}
 			}
 		})
 	}
@@ -101,12 +104,23 @@ func stubs(t *testing.T) string {
 	if err := os.Symlink(testkit.Program(t), filepath.Join(dir, "streamer")); err != nil {
 		t.Fatal(err)
 	}
-	for name, file := range map[string]string{"claude": "claude-code/partial", "codex": "codex-exec/turns", "gemini": "gemini-cli/run", "cursor-agent": "cursor-agent/run"} {
-		path, err := filepath.Abs("../internal/decode/testdata/" + file + ".jsonl")
+	streams, err := filepath.Abs("../internal/decode/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, file := range map[string]string{
+		"claude": "claude-code/partial", "codex exec": "codex-exec/turns", "codex app-server": "codex-app-server/deltas",
+		"gemini": "gemini-cli/run", "cursor-agent": "cursor-agent/run",
+		"opencode": "opencode/run", "pi": "pi/deltas", "python3 live.py": "gemini-live/snake", "node agent.js": "openai-agents/turns",
+		"python3 agent.py": "pydantic-ai/parallel", "node strands.js": "strands/parallel",
+	} {
+		name, first, _ := strings.Cut(command, " ")
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o755)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nexec cat '"+path+"'\n"), 0o755); err != nil {
+		_, err = fmt.Fprintf(f, "#!/bin/sh\ncase $1 in %s*) exec cat '%s/%s.jsonl';; esac\n", first, streams, file)
+		if err = cmp.Or(err, f.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -39,9 +39,12 @@ func endpoints() []endpoint {
 		{"api.openai.com:443", "/v1/chat/completions", "Authorization", "openai-chat/parallel", dataOf, "data: [DONE]\n\n"},
 		{"api.openai.com:443", "/v1/responses", "Authorization", "openai-responses/calls", dataOf, ""},
 		{"api.anthropic.com:443", "/v1/messages", "X-Api-Key", "anthropic/parallel", dataOf, ""},
+		{"api.anthropic.com:443", "/v1/sessions/sesn_42/events/stream", "X-Api-Key", "claude-managed-agents/parallel", dataOf, ""},
 		{"generativelanguage.googleapis.com:443", "/v1beta/models/gemini-2.5-flash:streamGenerateContent", "X-Goog-Api-Key", "gemini/partial-args", dataOf, ""},
 		{"bedrock-runtime.us-east-1.amazonaws.com:443", "/model/us.amazon.nova-lite-v1:0/converse-stream", "Authorization", "bedrock/parallel", eventStreamOf, ""},
 		{"127.0.0.1:11434", "/api/chat", "", "ollama/calls", lineOf, ""},
+		{"127.0.0.1:4096", "/event", "", "opencode/deltas", dataOf, ""},
+		{"127.0.0.1:8000", "/run_sse", "", "adk/parallel", dataOf, ""},
 		{"app.example.com:443", "/api/chat", "", "vercel-ui/steps", dataOf, "data: [DONE]\n\n"},
 		{"langgraph.example.com:443", "/threads/42/runs/stream", "X-Api-Key", "langchain/server-turn", eventOf, ""},
 	}
@@ -84,7 +87,7 @@ func provide(t *testing.T, streamer string) string {
 // answer answers a request to an endpoint with its recorded stream.
 func answer(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	if err != nil || r.Method != http.MethodPost || !json.Valid(body) {
+	if err != nil || r.Method == http.MethodPost && !json.Valid(body) || r.Method != http.MethodPost && len(body) > 0 {
 		http.Error(w, "not a request with JSON", http.StatusBadRequest)
 		return
 	}

@@ -2,20 +2,30 @@ package decode
 
 import (
 	"streamer/internal/decode/acp"
+	"streamer/internal/decode/adk"
 	"streamer/internal/decode/agui"
 	"streamer/internal/decode/aisdk4"
 	"streamer/internal/decode/anthropic"
 	"streamer/internal/decode/bedrock"
 	"streamer/internal/decode/claudecode"
+	"streamer/internal/decode/claudetranscript"
 	"streamer/internal/decode/codex"
+	"streamer/internal/decode/codexserver"
 	"streamer/internal/decode/cohere"
 	"streamer/internal/decode/cursoragent"
 	"streamer/internal/decode/gemini"
 	"streamer/internal/decode/geminicli"
+	"streamer/internal/decode/geminilive"
 	"streamer/internal/decode/langchain"
+	"streamer/internal/decode/managedagents"
 	"streamer/internal/decode/ollama"
 	"streamer/internal/decode/openai"
+	"streamer/internal/decode/openaiagents"
+	"streamer/internal/decode/opencode"
+	"streamer/internal/decode/pi"
+	"streamer/internal/decode/pydanticai"
 	"streamer/internal/decode/responses"
+	"streamer/internal/decode/strands"
 	"streamer/internal/decode/vercelui"
 	"streamer/internal/decode/wire"
 )
@@ -30,6 +40,7 @@ var formats = [...]wire.Format{
 	langchain.Protocol(),
 	gemini.Format(),
 	gemini.Interactions(),
+	geminilive.Format(),
 	openai.Mistral(),
 	ollama.Format(),
 	cohere.Format(),
@@ -40,9 +51,18 @@ var formats = [...]wire.Format{
 	acp.Format(),
 	agui.Format(),
 	claudecode.Format(),
+	claudetranscript.Format(),
 	codex.Format(),
 	codex.Rollout(),
+	codexserver.Format(),
 	cursoragent.Format(),
+	opencode.Format(),
+	pi.Format(),
+	openaiagents.Format(),
+	pydanticai.Format(),
+	adk.Format(),
+	strands.Format(),
+	managedagents.Format(),
 }
 
 // Names returns the names of the formats, as the header Streamer-Format takes

@@ -42,7 +42,7 @@ func newKeyIndex() (x keyIndex) {
 }
 
 // hashBits is the length of a hash.
-const hashBits = 9
+const hashBits = 11
 
 // hash returns a hash of the length of a key and of three of its bytes.
 func hash(key string) uint32 {

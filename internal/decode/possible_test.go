@@ -76,7 +76,7 @@ func TestMostFormatsAreNotPossible(t *testing.T) {
 		`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[]}`: {"openai-chat", "langchain"},
 		`{"candidates":[],"usageMetadata":{},"responseId":"r"}`:                            {"langchain", "gemini"},
 		`{"model":"m","created_at":"t","message":{},"done":false}`:                         {"langchain", "langgraph-protocol", "ollama", "claude-code"},
-		`{"jsonrpc":"2.0","method":"session/update","params":{}}`:                          {"langchain", "langgraph-protocol", "acp"},
+		`{"jsonrpc":"2.0","method":"session/update","params":{}}`:                          {"langchain", "langgraph-protocol", "acp", "codex-app-server"},
 		`[]`: {"langchain"},
 	} {
 		t.Run(fmt.Sprintf("%.60s", event), func(t *testing.T) {

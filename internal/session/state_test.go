@@ -187,6 +187,9 @@ func setFields(v reflect.Value, n *int, only int) {
 		}
 		setFields(v.Elem(), n, only)
 		return
+	case reflect.Interface: // the decoder of a format in that of another
+		setFields(v.Elem(), n, only)
+		return
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[decode.FormatDecoder]() {
 			return

@@ -16,14 +16,19 @@ import (
 	"unicode/utf8"
 
 	"streamer/internal/client"
+	"streamer/internal/decode"
 	"streamer/internal/events"
 	"streamer/internal/session"
 	"streamer/test/testkit"
 )
 
-// TestQuirks: the quirk streams in the repository give exactly what is expected,
-// with a named format and without, in every framing.
-func TestQuirks(t *testing.T) { conform(t, quirks) }
+// TestFixtures: the streams in the repository whose calls are listed give exactly what is
+// expected, with a named format and without, in every framing.
+func TestFixtures(t *testing.T) {
+	for _, dir := range fixtures(t) {
+		t.Run(filepath.Base(dir), func(t *testing.T) { conform(t, dir) })
+	}
+}
 
 // TestCorpora: so do the recorded streams outside of the repository, if they are
 // available.
@@ -58,10 +63,39 @@ func conform(t *testing.T, dir string) {
 	}
 }
 
-// TestCuts: the recorded streams and the quirk streams give the same when they are
+// TestOtherNames: a stream that is named as another format has no call. Its events are
+// rejected, unless that format ignores them.
+func TestOtherNames(t *testing.T) {
+	dirs := fixtures(t)
+	t.Run("corpora", func(t *testing.T) { dirs = append(dirs, corpora(t)...) })
+	for _, dir := range dirs {
+		for i, r := range recordings(t, dir) {
+			if !testkit.Campaigns() && i%8 > 0 {
+				continue // the streams have much in common
+			}
+			for _, name := range decode.Names() {
+				if shared(name, r.format) || bytes.Contains(r.data, []byte(`{"bytes":"`)) { // which hold events of any format
+					continue
+				}
+				if list := assemble(name, r.data).Calls(); len(list) > 0 && len(r.want.Calls) > 0 {
+					t.Errorf("%s: %d calls as %s, the first of %s", r.file, len(list), name, list[0].Name)
+				}
+			}
+		}
+	}
+}
+
+// shared reports whether two formats have events in common.
+func shared(a, b string) bool {
+	return a == b || slices.Contains(sharing, [2]string{a, b}) || slices.Contains(sharing, [2]string{b, a})
+}
+
+var sharing = [][2]string{{"openai-chat", "mistral"}}
+
+// TestCuts: the recorded streams and the streams in the repository give the same when they are
 // cut anywhere, as JSON Lines and as raw SSE.
 func TestCuts(t *testing.T) {
-	dirs := []string{quirks}
+	dirs := fixtures(t)
 	t.Run("corpora", func(t *testing.T) { dirs = append(dirs, corpora(t)...) })
 	for _, dir := range dirs {
 		for i, r := range recordings(t, dir) {
@@ -135,6 +169,7 @@ func (r *recording) check(a *session.Assembly) error {
 	wrong = append(wrong, r.messages(a.Events)...)
 	wrong = append(wrong, r.humans(a.Events)...)
 	wrong = append(wrong, r.results(a.Events)...)
+	wrong = append(wrong, r.ends(a.Events)...)
 	if wrong != nil {
 		return fmt.Errorf("%s", strings.Join(wrong, "\n"))
 	}
@@ -235,7 +270,7 @@ func (r *recording) messages(list []events.Event) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("message %+v is finished twice", list[i].Place))
 		}
 	}
-	if r.want.Messages != nil && started != *r.want.Messages && r.format != "codex-rollout" { // its list counts texts
+	if r.want.Messages != nil && started != *r.want.Messages && !slices.Contains([]string{"codex-rollout", "codex-app-server"}, r.format) { // their lists count texts
 		wrong = append(wrong, fmt.Sprintf("%d messages, want %d", started, *r.want.Messages))
 	}
 	if r.cut() {
@@ -285,6 +320,7 @@ var endings = map[string]*regexp.Regexp{
 func (r *recording) results(list []events.Event) (wrong []string) {
 	var calls []*events.Event
 	results, parents := map[string]*events.Event{}, map[string]string{}
+	awaited, moved := map[string]bool{}, map[string]bool{}
 	for i := range list {
 		switch e := &list[i]; e.Type {
 		case events.ToolCallStart:
@@ -292,6 +328,10 @@ func (r *recording) results(list []events.Event) (wrong []string) {
 			parents[e.Call] = e.ParentCall
 		case events.ToolCallParent:
 			parents[e.Call] = e.ParentCall
+		case events.ToolCallAwaiting:
+			awaited[e.Call] = true
+		case events.ToolCallProgress:
+			moved[e.Call] = true
 		case events.ToolCallResult:
 			results[e.Call] = e
 		}
@@ -303,6 +343,12 @@ func (r *recording) results(list []events.Event) (wrong []string) {
 			break
 		}
 		want := r.want.Calls[i]
+		if e := results[c.Call]; want.Cancelled != "" && (e == nil || e.Status != events.Cancelled) {
+			wrong = append(wrong, fmt.Sprintf("call %d: it is not cancelled: %+v", i, e))
+		}
+		if want.Waited && !awaited[c.Call] {
+			wrong = append(wrong, fmt.Sprintf("call %d: it did not wait", i))
+		}
 		if parent := parents[c.Call]; want.Parent != nil && parent != *want.Parent && ids[parent] != *want.Parent {
 			wrong = append(wrong, fmt.Sprintf("call %d: parent is %q, want %q", i, parent, *want.Parent))
 		}
@@ -310,6 +356,10 @@ func (r *recording) results(list []events.Event) (wrong []string) {
 			continue
 		}
 		switch e := results[c.Call]; {
+		case want.Result.Intermediate:
+			if e != nil || !moved[c.Call] {
+				wrong = append(wrong, fmt.Sprintf("call %d: the result is %+v, progress %v, want progress", i, e, moved[c.Call]))
+			}
 		case e == nil:
 			wrong = append(wrong, fmt.Sprintf("call %d: no result", i))
 		case e.Synthetic:
@@ -317,6 +367,33 @@ func (r *recording) results(list []events.Event) (wrong []string) {
 		default:
 			wrong = append(wrong, want.Result.compare(i, e)...)
 		}
+	}
+	return wrong
+}
+
+// ends compares the ends of the runs with those that are expected. An end that the wire
+// does not state is none: the calls of its run may wait for the client.
+func (r *recording) ends(list []events.Event) (wrong []string) {
+	var want, got []string
+	for _, run := range r.want.Runs {
+		switch end := run.Ending; {
+		case r.format == "openai-responses", end == nil, strings.Contains(*end, "wait"):
+			return nil
+		case strings.HasPrefix(*end, "aborted"):
+			want = append(want, "cancelled")
+		case *end == "success", *end == "endTurn", strings.HasPrefix(*end, "completed"):
+			want = append(want, "completed")
+		default:
+			want = append(want, *end)
+		}
+	}
+	for i := range list {
+		if e := &list[i]; e.Type == events.RunFinished {
+			got = append(got, string(e.Status))
+		}
+	}
+	if want != nil && !slices.Equal(got, want) {
+		wrong = append(wrong, fmt.Sprintf("the runs end as %q, want %q", got, want))
 	}
 	return wrong
 }

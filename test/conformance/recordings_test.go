@@ -38,6 +38,8 @@ type expected struct {
 	Humans []string `json:"humans"`
 	// HumanMessages are likewise the texts, or their number.
 	HumanMessages json.RawMessage `json:"human_messages"`
+	// Runs are the ends of the runs, of which some are not on the wire.
+	Runs []struct{ Ending *string } `json:"runs"`
 	// Ambiguity states that other calls are right, too.
 	Ambiguity string `json:"ambiguity"`
 	// Rejects: the recording holds garbage that may be rejected.
@@ -59,16 +61,20 @@ type expectedCall struct {
 	Choice    *int            `json:"choice_index"`
 	Parent    *string         `json:"parent"`
 	Result    *expectedResult `json:"result"`
+	Cancelled string          `json:"cancelled"` // why the call ends without a result
+	Waited    bool            `json:"waited"`    // for a person
 }
 
 // expectedResult is the text of a result: its length in characters and the
 // beginning of its SHA-256, "" where it is not listed.
 type expectedResult struct {
-	Error   bool    `json:"error"`
-	Aborted bool    `json:"aborted"`
-	Text    *string `json:"text"` // instead of its length and sum
-	Chars   int     `json:"chars"`
-	SHA256  string  `json:"sha256_8"`
+	Error   bool `json:"error"`
+	Aborted bool `json:"aborted"`
+	// Intermediate: the call goes on, so the result is progress.
+	Intermediate bool    `json:"intermediate"`
+	Text         *string `json:"text"` // instead of its length and sum
+	Chars        int     `json:"chars"`
+	SHA256       string  `json:"sha256_8"`
 }
 
 // complete converts the texts of the streams of agents.
@@ -92,22 +98,45 @@ func (e *expected) complete() {
 // the format of that name, except for the folders of LangGraph and for streams that
 // were recorded read by read.
 func formatOf(folder string) string {
+	name := folder
 	switch folder {
 	case "langgraph", "langgraph-sse", "langgraph-partial":
-		return "langchain"
+		name = "langchain"
 	case "openai-chat-bytes":
-		return "openai-chat"
+		name = "openai-chat"
 	case "responses-ws", "openai-realtime":
-		return "openai-responses"
+		name = "openai-responses"
+	case "agents-sdk-js", "agents-sdk-py":
+		name = "openai-agents"
+	case "opencode-run", "opencode-sse":
+		name = "opencode"
+	case "pi-json":
+		name = "pi"
+	case "strands-js":
+		name = "strands"
 	}
-	if slices.Contains(decode.Names(), folder) {
-		return folder
+	if !slices.Contains(decode.Names(), name) {
+		return ""
 	}
-	return ""
+	return name
 }
 
-// quirks is the directory of the quirk streams.
-var quirks = filepath.Join("..", "..", "internal", "decode", "testdata", "quirks")
+// decoders is the directory of the streams in the repository.
+var decoders = filepath.Join("..", "..", "internal", "decode", "testdata")
+
+// fixtures returns the directories of the streams in the repository whose calls are
+// listed.
+func fixtures(t *testing.T) (dirs []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(decoders, "*", "*.expected.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	return slices.Compact(dirs)
+}
 
 // corpora returns the directories of the recorded streams outside of the repository,
 // or skips the test.

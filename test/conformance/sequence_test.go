@@ -106,7 +106,6 @@ func firstDifference(a, b []string) (at int, same bool) {
 // allStreams returns the streams in the repository and the recorded streams that
 // are available.
 func allStreams(t *testing.T) (files []string) {
-	decoders := filepath.Join("..", "..", "internal", "decode", "testdata")
 	for _, pattern := range []string{
 		filepath.Join(decoders, "*", "*.jsonl"),
 		testkit.Shared("formats", "corpus*", "*", "*.*"),

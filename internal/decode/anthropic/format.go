@@ -41,13 +41,16 @@ func claims(f wire.Frame) wire.Claim {
 	if strings.HasPrefix(f.Type(), "content_block_") {
 		return wire.Surely
 	}
-	var kind, role, content, failure, foreign jsonscan.Value
+	var kind, role, content, failure, foreign, message jsonscan.Value
 	f.Read(
-		kind.From("type"), role.From("role"), content.From("content"), failure.From("error"),
+		kind.From("type"), message.From("message"), role.From("role"), content.From("content"), failure.From("error"),
 		foreign.From("sequence_number"), foreign.From("event_id"), foreign.From("stream_id"), foreign.From("status"), // of OpenAI
+		foreign.From("sessionID"), // of opencode
 	)
 	switch kind.Str {
-	case "message_start", "message_delta", "message_stop":
+	case "message_start":
+		return wire.SurelyIf(identified(message), wire.IfKnown)
+	case "message_delta", "message_stop":
 		return wire.Surely
 	case "ping":
 		return wire.Perhaps
@@ -68,6 +71,14 @@ func claims(f wire.Frame) wire.Claim {
 		return wire.IfKnown
 	}
 	return wire.No
+}
+
+// identified reports whether a message can be of this format. The agent pi has messages
+// without an id and a type.
+func identified(message jsonscan.Value) bool {
+	var id, kind jsonscan.Value
+	message.Read(id.From("id"), kind.From("type"))
+	return id.Raw != "" || kind.Raw != "" || !message.IsObject()
 }
 
 func hasToolResult(content jsonscan.Value) bool {

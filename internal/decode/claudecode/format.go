@@ -35,6 +35,9 @@ func Format() wire.Format {
 func claims(f wire.Frame) wire.Claim {
 	var l line
 	l.read(f)
+	if l.file.IsString() {
+		return wire.No // a line of a session file, claude-transcript
+	}
 	mine, perhaps := false, l.session.IsString() || l.uuid.IsString()
 	switch l.kind.Str {
 	case "":
@@ -73,6 +76,7 @@ type line struct {
 	aborted, supersedes                           jsonscan.Value // of an assistant line
 	synthetic                                     jsonscan.Value // of a user line that the program wrote
 	toolUse, description                          jsonscan.Value // of the progress of a call
+	file                                          jsonscan.Value // sessionId, of a session file
 }
 
 func (l *line) read(f wire.Frame) {
@@ -83,7 +87,7 @@ func (l *line) read(f wire.Frame) {
 		l.response.From("response"), l.isError.From("is_error"), l.result.From("result"),
 		l.errors.From("errors"), l.terminal.From("terminal_reason"), l.deferred.From("deferred_tool_use"),
 		l.aborted.From("aborted"), l.synthetic.From("isSynthetic"), l.supersedes.From("supersedes"),
-		l.toolUse.From("tool_use_id"), l.description.From("description"),
+		l.toolUse.From("tool_use_id"), l.description.From("description"), l.file.From("sessionId"),
 	)
 }
 

@@ -126,6 +126,9 @@ func (d *rollout) item(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 		d.begin(w, false)
 		d.part(w, chunks.Reasoning, itemsText(w, summary))
 	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call":
+		if kind.Str == "web_search_call" && id.Str == "" {
+			return nil // it names neither its call nor a result
+		}
 		if id.Str == "" {
 			return wire.WrongShape("the item of type %s has no call_id", kind.Str)
 		}
@@ -147,6 +150,9 @@ func (d *rollout) item(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 		}
 		w.Emit(c)
 		w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: c.ID})
+		if kind.Str == "web_search_call" && status.Str == "completed" { // the result has no item
+			w.Emit(chunks.Chunk{Kind: chunks.Result, ID: c.ID, Status: "success"})
+		}
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output":
 		d.Results = true
 		text := itemsText(w, output)

@@ -56,8 +56,10 @@ func claims(f wire.Frame) wire.Claim {
 			}
 		case "usageMetadata", "promptFeedback", "prompt_feedback":
 			if m.Value.IsObject() {
-				return wire.Surely
+				known = wire.Surely
 			}
+		case "serverContent", "toolCall", "setupComplete", "toolCallCancellation", "sessionResumptionUpdate", "goAway", "invocationId", "invocation_id":
+			return wire.No // of the Live API, or of the Agent Development Kit
 		case "error":
 			failure = m.Value
 		case "type":
@@ -69,10 +71,10 @@ func claims(f wire.Frame) wire.Claim {
 				}
 			}
 		case "responseId", "response_id", "modelVersion", "model_version":
-			known = wire.IfKnown
+			known = max(known, wire.IfKnown)
 		}
 	}
-	if failure.Present() && !typed {
+	if failure.Present() && !typed && known != wire.Surely {
 		return claimsGoogleError(failure)
 	}
 	return known

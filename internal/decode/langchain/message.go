@@ -131,6 +131,8 @@ func (s *signs) decide(key string, v *jsonscan.Value) bool {
 		}
 	case "tool_call_chunks":
 		return s.set(v.IsArray())
+	case "parentUuid": // of a session file of Claude Code
+		return s.set(false)
 	case "type":
 		s.kind = kindOf(v.Str) != kindNone
 		class := strings.Contains(v.Str, "Message")

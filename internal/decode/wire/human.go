@@ -58,3 +58,24 @@ func IsText(v jsonscan.Value) bool {
 	}
 	return false
 }
+
+// OneText returns the text of a list of one block that has a text and perhaps a type, and
+// any other value as ContentOf does.
+func (w *Writer) OneText(v jsonscan.Value) (content, text string) {
+	if e := v.Elements(); e.Next() {
+		only := e.Value
+		if t := only.Member("text"); t.IsString() && !e.Next() && onlyText(only) {
+			return "", w.Text(t)
+		}
+	}
+	return w.ContentOf(v)
+}
+
+func onlyText(block jsonscan.Value) bool {
+	for m := block.Members(); m.Next(); {
+		if m.Key != "text" && m.Key != "type" {
+			return false
+		}
+	}
+	return true
+}

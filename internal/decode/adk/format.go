@@ -1,0 +1,157 @@
+// Package adk reads the events of Google's Agent Development Kit: those of its server
+// (/run_sse) and of sessions, from Python and JavaScript.
+// https://adk.dev/events/
+//
+//	{"invocationId","author","id","content":{"role","parts":[{"text","functionCall","functionResponse"}]},"partial"?,"longRunningToolIds"?,
+//	 "actions","finishReason"?,"usageMetadata"?,"errorCode"?,"errorMessage"?}
+//
+// Each member may also be spelled with underscores. An invocation is a run, which has no end
+// on the wire. The event without partial repeats the texts of the partial ones before it.
+//
+// A long-running call gets a response in its invocation, which is progress, and another one
+// later. The calls adk_request_confirmation, adk_request_credential and adk_request_input are
+// no calls but waits, of the call that they name. What the waiting call returns is no result.
+// An agent other than the first has its name as namespace.
+package adk
+
+import (
+	"slices"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
+)
+
+// Format returns the format adk.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "adk", Shape: "openai",
+		Keys:   []string{"invocationId", "invocation_id"},
+		Claims: claims,
+		New:    func() wire.Decoder { return new(decoder) },
+	}
+}
+
+func claims(f wire.Frame) wire.Claim {
+	var e event
+	e.read(f)
+	switch {
+	case e.invocation.IsString():
+		return wire.SurelyIf(e.author.IsString(), wire.IfKnown)
+	case e.failure.Present():
+		return wire.IfKnown
+	}
+	return wire.No
+}
+
+type event struct {
+	id, author, invocation, content, partial, long, reason, usage, code, message, interrupted, failure jsonscan.Value
+}
+
+func (e *event) read(f wire.Frame) {
+	f.Read(
+		e.content.From("content"), e.invocation.From("invocationId"), e.author.From("author"), e.id.From("id"), e.partial.From("partial"),
+		e.long.From("longRunningToolIds"), e.reason.From("finishReason"), e.usage.From("usageMetadata"), e.code.From("errorCode"),
+		e.message.From("errorMessage"), e.interrupted.From("interrupted"), e.failure.From("error"),
+		e.invocation.From("invocation_id"), e.long.From("long_running_tool_ids"), e.reason.From("finish_reason"),
+		e.usage.From("usage_metadata"), e.code.From("error_code"), e.message.From("error_message"),
+	)
+}
+
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
+	Run    string // id of the invocation
+	Author string // the first agent
+	Pieces []Piece
+	Long   []Long
+	Asks   []Ask
+}
+
+// Piece is a message of which only partial events came.
+type Piece struct{ Author, ID string }
+
+func (p *Piece) fields(f *stored.Fields) {
+	f.Text("a", &p.Author)
+	f.Text("i", &p.ID)
+}
+
+// Long is a long-running call without its last response.
+type Long struct{ ID, Run string }
+
+func (l *Long) fields(f *stored.Fields) {
+	f.Text("i", &l.ID)
+	f.Text("r", &l.Run)
+}
+
+// Ask is a request to a person.
+type Ask struct{ ID, Call string }
+
+func (a *Ask) fields(f *stored.Fields) {
+	f.Text("i", &a.ID)
+	f.Text("c", &a.Call)
+}
+
+func (d *decoder) Fields(f *stored.Fields) {
+	f.Text("r", &d.Run)
+	f.Text("a", &d.Author)
+	stored.List(f, "p", &d.Pieces, (*Piece).fields)
+	stored.List(f, "l", &d.Long, (*Long).fields)
+	stored.List(f, "k", &d.Asks, (*Ask).fields)
+}
+
+const (
+	maxPieces = 64
+	maxCalls  = 256
+)
+
+// Decode emits the chunks of an event.
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+	var e event
+	e.read(f)
+	id, author, run := w.Text(e.id), w.Text(e.author), w.Text(e.invocation)
+	if run != "" && wire.Keep(run) != d.Run {
+		d.Run, d.Pieces = wire.Keep(run), nil
+		w.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: run})
+	}
+	if author != "user" && d.Author == "" {
+		d.Author = wire.Keep(author)
+	}
+	t := turn{Writer: w, d: d, e: &e, of: chunks.Chunk{Namespace: d.namespace(author), Message: id}, author: wire.Keep(author)}
+	problem := t.content()
+	switch {
+	case e.failure.Present():
+		w.FailRun("", w.FailureText(e.failure))
+	case e.message.IsString() || e.code.Present() && !t.any:
+		text := w.Text(e.message)
+		if text == "" {
+			text = w.Text(e.code)
+		}
+		w.FailRun("", text)
+	case e.interrupted.Kind == jsonscan.True:
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "interrupted"})
+	}
+	return problem
+}
+
+func (d *decoder) namespace(author string) string {
+	if author == "user" || wire.Keep(author) == d.Author {
+		return ""
+	}
+	return author
+}
+
+// isWait reports whether a call is a request to a person.
+func isWait(name string) bool {
+	return name == "adk_request_confirmation" || name == "adk_request_credential" || name == "adk_request_input"
+}
+
+// waits reports whether a call waits for a person.
+func (d *decoder) waits(id string) bool {
+	return slices.ContainsFunc(d.Asks, func(a Ask) bool { return a.Call == wire.Keep(id) })
+}
+
+// pending reports whether a response is not the last one of its call.
+func (d *decoder) pending(id string) bool {
+	return d.waits(id) || slices.Contains(d.Long, Long{wire.Keep(id), d.Run})
+}

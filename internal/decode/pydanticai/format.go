@@ -1,0 +1,240 @@
+// Package pydanticai reads the stream events of Pydantic AI, AgentStreamEvent, as its type
+// adapter writes them: https://ai.pydantic.dev/api/messages/#pydantic_ai.messages.AgentStreamEvent
+//
+//	{"event_kind":"part_start","index","part":{"part_kind":"tool-call","tool_name","args","tool_call_id"}}
+//	→ part_delta{index,delta:{part_delta_kind:"tool_call",args_delta}} … → part_end{index,next_part_kind}
+//	→ function_tool_call{part} … → function_tool_result{part:{part_kind:"tool-return|retry-prompt",tool_call_id,content}}
+//	→ final_result{tool_name} → agent_run_result
+//
+// Messages have no ids: the part with the index 0 begins one. Until November 2025 there is
+// no part_end, so a part ends with the next event of another. The output tool is a call, and
+// its result ends the run.
+package pydanticai
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
+)
+
+// Format returns the format pydantic-ai.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "pydantic-ai", Shape: "openai",
+		Keys:   []string{"event_kind"},
+		Claims: claims,
+		New:    func() wire.Decoder { return new(decoder) },
+	}
+}
+
+func claims(f wire.Frame) wire.Claim {
+	var e event
+	e.read(f)
+	switch e.kind.Str {
+	case "part_start", "part_delta", "part_end", "final_result", "agent_run_result", "function_tool_call", "function_tool_result",
+		"output_tool_call", "output_tool_result", "builtin_tool_call", "builtin_tool_result":
+		return wire.Surely
+	}
+	if e.kind.IsString() {
+		return wire.IfKnown
+	}
+	return wire.No
+}
+
+type event struct {
+	kind, index, part, delta, next, tool jsonscan.Value
+}
+
+func (e *event) read(f wire.Frame) {
+	f.Read(
+		e.index.From("index"), e.part.From("part"), e.part.From("result"), e.delta.From("delta"), e.next.From("next_part_kind"),
+		e.tool.From("tool_name"), e.kind.From("event_kind"),
+	)
+}
+
+// decoder decodes the events of a session. Its fields are the state between events.
+type decoder struct {
+	Open  bool // a message has begun
+	Final bool // its text is the result of the run
+}
+
+func (d *decoder) Fields(f *stored.Fields) {
+	f.Flag("o", &d.Open)
+	f.Flag("f", &d.Final)
+}
+
+// silence is how long a final text without an end stays open, in units of
+// chunks.Chunk.Wait.
+const silence = 10
+
+// Decode emits the chunks of an event.
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+	var e event
+	e.read(f)
+	switch kind := e.kind.Str; kind {
+	case "part_start":
+		if !e.part.IsObject() {
+			return wire.WrongType("part", e.part, "an object")
+		}
+		d.begin(w, e.index.Int() == 0)
+		d.part(w, &e)
+	case "part_delta":
+		if !e.delta.IsObject() {
+			return wire.WrongType("delta", e.delta, "an object")
+		}
+		d.delta(w, &e)
+	case "part_end":
+		w.Emit(chunks.Chunk{Kind: chunks.Seal, Index: wire.RawIndex(e.index)})
+		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: e.index.Int()})
+		if !e.next.Present() {
+			d.end(w)
+		}
+	case "final_result":
+		if d.Final = !e.tool.Present(); d.Final {
+			d.rest(w)
+		}
+	case "function_tool_call", "output_tool_call", "builtin_tool_call":
+		d.end(w)
+		return whole(w, e.part)
+	case "function_tool_result", "builtin_tool_result":
+		return result(w, e.part)
+	case "output_tool_result":
+		problem := result(w, e.part)
+		if e.part.Member("part_kind").Str == "tool-return" {
+			w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"})
+		}
+		return problem
+	case "agent_run_result":
+		d.end(w)
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"})
+	default:
+		w.Unknown("event", kind, f.JSON)
+	}
+	return nil
+}
+
+func (d *decoder) begin(w *wire.Writer, first bool) {
+	if first {
+		d.end(w)
+	}
+	if !d.Open {
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
+	}
+	d.Open = true
+}
+
+// end ends the message.
+func (d *decoder) end(w *wire.Writer) {
+	if d.Open {
+		w.Emit(chunks.Chunk{Kind: chunks.Finish})
+		w.Emit(chunks.Chunk{Kind: chunks.Ended})
+	}
+	*d = decoder{}
+}
+
+func (d *decoder) rest(w *wire.Writer) {
+	if d.Final {
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Wait: silence})
+	}
+}
+
+// part emits the beginning of a part, or all of it.
+func (d *decoder) part(w *wire.Writer, e *event) {
+	var kind, content jsonscan.Value
+	e.part.Read(kind.From("part_kind"), content.From("content"))
+	w.Emit(chunks.Chunk{Kind: chunks.Next, Index: wire.RawIndex(e.index)})
+	switch kind.Str {
+	case "text":
+		w.EmitText(chunks.Chunk{Kind: chunks.Text, Part: e.index.Int()}, content)
+	case "thinking":
+		w.EmitText(chunks.Chunk{Kind: chunks.Reasoning, Part: e.index.Int()}, content)
+	case "tool-call", "builtin-tool-call":
+		c := called(w, e.part)
+		c.Index, c.Opens = wire.RawIndex(e.index), true
+		w.Emit(c)
+	case "builtin-tool-return":
+		if problem := result(w, e.part); problem != nil {
+			w.UnknownCall("part", kind.Str, "content")
+		}
+	case "file", "compaction":
+	default:
+		w.Unknown("part", kind.Str, e.part)
+	}
+}
+
+// called returns the fragment of a call. Its args are text or an object.
+func called(w *wire.Writer, part jsonscan.Value) chunks.Chunk {
+	var kind, id, name, args jsonscan.Value
+	part.Read(kind.From("part_kind"), id.From("tool_call_id"), name.From("tool_name"), args.From("args"))
+	c := chunks.Chunk{Kind: chunks.Fragment, ID: w.Text(id), Name: w.Text(name)}
+	if kind.Str == "builtin-tool-call" {
+		c.CallKind, c.Provider = "server", true
+	}
+	w.SetArgs(&c, args)
+	if args.Raw == "" {
+		w.UnknownMembers("the part", part, "tool_name", "tool_call_id", "tool_kind")
+	}
+	return c
+}
+
+func (d *decoder) delta(w *wire.Writer, e *event) {
+	var kind, text, args, id, name jsonscan.Value
+	e.delta.Read(
+		kind.From("part_delta_kind"), text.From("content_delta"), args.From("args_delta"), id.From("tool_call_id"), name.From("tool_name_delta"),
+	)
+	switch kind.Str {
+	case "text":
+		w.EmitText(chunks.Chunk{Kind: chunks.Text, Part: e.index.Int()}, text)
+		d.rest(w)
+	case "thinking":
+		w.EmitText(chunks.Chunk{Kind: chunks.Reasoning, Part: e.index.Int()}, text)
+	case "tool_call":
+		c := chunks.Chunk{Kind: chunks.Fragment, Index: wire.RawIndex(e.index), ID: w.Text(id), Name: w.Text(name), Exact: true}
+		w.SetArgs(&c, args)
+		w.EmitCall(c)
+	default:
+		w.Unknown("delta", kind.Str, e.delta)
+	}
+}
+
+// whole emits a call that runs, which most often was streamed.
+func whole(w *wire.Writer, part jsonscan.Value) *wire.Problem {
+	if !part.IsObject() {
+		return wire.WrongType("part", part, "an object")
+	}
+	c := called(w, part)
+	if c.ID == "" {
+		return wire.WrongShape("the call of %q has no tool_call_id", wire.Clip(c.Name))
+	}
+	c.Final, c.Whole = true, true
+	w.Emit(c)
+	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: c.ID})
+	return nil
+}
+
+// result emits a result. A retry-prompt is an error that the model may repair. One without
+// a tool belongs to no call.
+func result(w *wire.Writer, part jsonscan.Value) *wire.Problem {
+	if !part.IsObject() {
+		return wire.WrongType("part", part, "an object")
+	}
+	var kind, id, name, content, outcome jsonscan.Value
+	part.Read(kind.From("part_kind"), id.From("tool_call_id"), name.From("tool_name"), content.From("content"), outcome.From("outcome"))
+	c := chunks.Chunk{Kind: chunks.Result, ID: w.Text(id), Status: "success"}
+	switch {
+	case kind.Str == "retry-prompt" && !name.Present():
+		return nil
+	case c.ID == "":
+		return wire.WrongShape("the result names no call: tool_call_id is missing or empty")
+	case kind.Str == "retry-prompt", outcome.Str == "failed":
+		c.Status = "error"
+	case outcome.Str == "denied":
+		c.Status = "denied"
+	case outcome.Str == "interrupted", outcome.Str == "cancelled":
+		c.Status = "cancelled"
+	}
+	c.Content, c.Text = w.ContentOf(content)
+	w.Emit(c)
+	return nil
+}

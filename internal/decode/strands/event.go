@@ -1,0 +1,185 @@
+package strands
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// Decode emits the chunks of an event.
+func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+	var e event
+	e.read(f)
+	switch kind := e.kind.Str; kind {
+	case "":
+		return d.python(w, f, &e)
+	case "modelStreamUpdateEvent":
+		return d.model(w, e.event)
+	case "beforeInvocationEvent":
+		d.start(w)
+	case "beforeToolCallEvent":
+		if !e.toolUse.IsObject() {
+			return wire.WrongType("toolUse", e.toolUse, "an object")
+		}
+		d.call(w, e.toolUse)
+	case "toolStreamUpdateEvent":
+		d.progress(w, e.event.Member("data"))
+	case "toolResultEvent":
+		return d.result(w, e.result.Member("toolResult"))
+	case "messageAddedEvent":
+		return d.message(w, e.message, false)
+	case "agentResultEvent":
+		d.start(w)
+		d.end(w, e.result.Member("stopReason").Str)
+	case "afterInvocationEvent", "beforeModelCallEvent", "afterModelCallEvent", "beforeToolsEvent", "afterToolsEvent", "afterToolCallEvent",
+		"modelMessageEvent", "contentBlockEvent", "initializedEvent", "interruptEvent": // repeat other events
+	default:
+		w.Unknown("event", kind, f.JSON)
+	}
+	return nil
+}
+
+// model emits an event of the model.
+func (d *decoder) model(w *wire.Writer, v jsonscan.Value) *wire.Problem {
+	var kind, begin, delta, reason, usage jsonscan.Value
+	v.Read(kind.From("type"), begin.From("start"), delta.From("delta"), reason.From("stopReason"), usage.From("usage"))
+	index := strconv.Itoa(d.Block)
+	switch kind.Str {
+	case "modelMessageStartEvent":
+		d.start(w)
+		d.Block, d.Call = 0, false
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
+	case "modelContentBlockStartEvent":
+		if d.Call = begin.IsObject(); d.Call {
+			var id, name jsonscan.Value
+			w.ReadKnown("start", begin, delta.From("type"), id.From("toolUseId"), name.From("name"), delta.From("reasoningSignature"))
+			c := chunks.Chunk{Kind: chunks.Fragment, Index: index, ID: w.Text(id), Name: w.Text(name), Final: true, Opens: true}
+			w.EmitCall(c)
+			d.opens(c.ID)
+		}
+	case "modelContentBlockDeltaEvent":
+		d.delta(w, delta, index)
+	case "modelContentBlockStopEvent":
+		if d.Call {
+			w.Emit(chunks.Chunk{Kind: chunks.Seal, Index: index})
+		} else {
+			w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: d.Block})
+		}
+		d.Block++
+		d.Call = false
+	case "modelMessageStopEvent":
+		s := w.Text(reason)
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Reason: s, Truncated: s == "maxTokens" || s == "modelContextWindowExceeded" || s == "contentFiltered" || s == "guardrailIntervened"})
+	case "modelMetadataEvent":
+		w.EmitUsage(chunks.Chunk{}, usage)
+	case "modelRedactionEvent":
+	default:
+		w.Unknown("event of the model", kind.Str, v)
+	}
+	return nil
+}
+
+func (d *decoder) delta(w *wire.Writer, v jsonscan.Value, index string) {
+	var kind, text, input jsonscan.Value
+	v.Read(kind.From("type"), text.From("text"), input.From("input"))
+	switch kind.Str {
+	case "textDelta":
+		w.EmitText(chunks.Chunk{Kind: chunks.Text, Part: d.Block}, text)
+	case "reasoningContentDelta":
+		w.EmitText(chunks.Chunk{Kind: chunks.Reasoning, Part: d.Block}, text)
+	case "toolUseInputDelta":
+		if !input.Present() {
+			w.UnknownMembers("the delta", v)
+		}
+		if s := w.Text(input); s != "" {
+			w.Emit(chunks.Chunk{Kind: chunks.Fragment, Index: index, Args: s, Exact: true})
+		}
+	case "citationsDelta":
+	default:
+		w.Unknown("delta", kind.Str, v)
+	}
+}
+
+// progress emits that a tool is active. The event does not name its call, unless only one
+// is open.
+func (d *decoder) progress(w *wire.Writer, data jsonscan.Value) {
+	if len(d.Open) == 1 {
+		w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: d.Open[0], Text: wire.Excerpt(w.Text(data))})
+	}
+}
+
+// message reads what a person writes, and the calls and results that have no other event.
+func (d *decoder) message(w *wire.Writer, v jsonscan.Value, python bool) (problem *wire.Problem) {
+	var role, content jsonscan.Value
+	v.Read(role.From("role"), content.From("content"))
+	results := false
+	for e := content.Elements(); e.Next(); {
+		for m := e.Value.Members(); m.Next(); {
+			switch m.Key {
+			case "toolResult":
+				results = true
+				if id := w.Text(m.Value.Member("toolUseId")); id == "" || slices.Contains(d.Open, wire.Keep(id)) {
+					problem = cmp.Or(problem, d.result(w, m.Value))
+				}
+			case "toolUse":
+				if python {
+					d.call(w, m.Value)
+				} // else it has an event before it runs
+			default:
+				w.UnknownMember("the content block", m.Key, m.Value)
+			}
+		}
+	}
+	if role.Str == "user" && !results {
+		if !python {
+			d.start(w)
+		}
+		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: w.PlainText(content)})
+	}
+	return problem
+}
+
+// python reads an event of Python, where a run has no end that is JSON. Those with the name
+// of a call have its input so far, which the events of Bedrock have as well.
+func (d *decoder) python(w *wire.Writer, f wire.Frame, e *event) *wire.Problem {
+	switch {
+	case e.event.IsObject():
+		return d.converseEvent(w, wire.Frame{JSON: e.event})
+	case e.initial.Kind == jsonscan.True:
+		w.Emit(chunks.Chunk{Kind: chunks.RunStart})
+	case e.message.IsObject():
+		return d.message(w, e.message, true)
+	case e.tool.IsObject():
+		if id := w.Text(e.tool.Member("tool_use").Member("toolUseId")); slices.Contains(d.Open, wire.Keep(id)) {
+			w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: wire.Excerpt(w.Text(e.tool.Member("data")))})
+		}
+	case e.stop.Kind == jsonscan.True:
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: w.Text(e.why)})
+		d.Running, d.Open = false, nil
+	case e.result.Present():
+		d.end(w, w.Text(e.result.Member("stop_reason")))
+	case e.current.IsObject(), e.data.IsString(), e.loop.Present(), e.begins.Present(), e.lifecycle.Present(), e.delta.Present(), e.reason.Present(), e.text.Present():
+	default:
+		w.Unknown("event", "", f.JSON)
+	}
+	return nil
+}
+
+func (d *decoder) converseEvent(w *wire.Writer, f wire.Frame) *wire.Problem {
+	if d.converse(f) < wire.Perhaps {
+		w.Unknown("event", "", f.JSON)
+		return nil
+	}
+	n := w.Len()
+	problem := d.Bedrock.Decode(w, f)
+	for _, c := range w.Since(n) {
+		if c.Kind == chunks.Fragment {
+			d.opens(c.ID)
+		}
+	}
+	return problem
+}
