@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"streamer/internal/events"
-	"streamer/internal/patch/profile"
+	"streamer/test/testkit"
 )
 
 // TestDocumentedWords checks that docs/repair.md has every option with its values
-// and its default, every provider with its effects, and every text.
+// and its default, every provider with its effects, and every reason.
 func TestDocumentedWords(t *testing.T) {
 	page, err := os.ReadFile("../../docs/repair.md")
 	if err != nil {
@@ -21,16 +21,21 @@ func TestDocumentedWords(t *testing.T) {
 	}
 	rows := strings.Split(string(page), "\n")
 	want := append(slices.Concat(optionRows(), providerRows()), reasonRows()...)
-	for _, p := range placeholders() {
-		if !ours(p) {
-			want = append(want, "| `"+p+"` |")
-		}
-	}
 	for _, w := range want {
 		if !slices.ContainsFunc(rows, func(row string) bool { return strings.HasPrefix(row, w) }) {
 			t.Errorf("docs/repair.md has no row that begins with\n%s", w)
 		}
 	}
+}
+
+// TestPlaceholdersPage checks that docs/placeholders.md has the texts of other systems. The
+// flag -update writes it.
+func TestPlaceholdersPage(t *testing.T) {
+	page := "# Placeholders of other systems\n\nA [repair](repair.md#texts-and-placeholders) replaces these texts by real results.\n\n| text | written by |\n|---|---|\n"
+	for _, w := range writers() {
+		page += fmt.Sprintf("| `%s` | %s |\n", w[0], w[1])
+	}
+	testkit.Golden(t, "../../docs/placeholders.md", page)
 }
 
 // optionRows returns the beginnings of the rows about options.
@@ -72,16 +77,4 @@ func reasonRows() (rows []string) {
 		rows = append(rows, fmt.Sprintf("| `%s` | `%s` | `%s` |", r, events.Sentence(r, "en"), events.Sentence(r, "zh")))
 	}
 	return rows
-}
-
-// ours reports whether only this package writes the text.
-func ours(text string) bool {
-	for _, r := range reasons() {
-		for _, lang := range events.Langs {
-			if s := events.Sentence(r, lang); text == s && !slices.Contains(profile.Texts(), text) || text == withoutID(s) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -8,34 +8,46 @@ import (
 	"streamer/internal/patch/profile"
 )
 
-// placeholders returns the texts that identify the synthetic results of this
-// package and of other systems. docs/repair.md names the systems that write them.
-func placeholders() []string {
-	texts := append(profile.Texts(),
-		"Tool call {name} with id {id} did not complete - no result was recorded. It may have been cancelled or interrupted.",
-		"Tool call '{name}' with id '{id}' was interrupted before completion.",
-		"[Tool call was interrupted and did not return a result.]",
-		"[Tool execution was interrupted]",
-		"[System: Tool execution skipped/interrupted by user. No result provided for tool '{name}'.]",
-		"Tool execution skipped - user provided follow-up message",
-		"Tool execution skipped - conversation ended before the tool result was available.",
-		"The tool call was interrupted before a result was produced.",
-		"Tool was interrupted.",
-		"Tool execution was interrupted before completion.",
-		"Task was interrupted before this tool call could be completed.",
-		"Context condensation triggered. Tool execution deferred.",
-		"[migration] Tool result missing in legacy conversation history.",
-		"[openclaw] missing tool result in session history; inserted synthetic error result for transcript repair.",
-		"Error: user cancelled assistant tool calling",
-		"tool call was interrupted and did not produce a result, you may retry",
-		"The tool execution result was lost due to context management truncation.",
-		"No result provided",
-		"Tool execution was aborted",
-		"Tool canceled by user",
-		"User cancelled tool call by sending a new message.",
-		"[Request interrupted by user for tool use]",
-		"aborted",
-	)
+// writers returns the texts of placeholders that other systems write, and their writers.
+// docs/placeholders.md is made of it.
+func writers() [][2]string {
+	var list [][2]string
+	for _, text := range profile.Texts() {
+		list = append(list, [2]string{text, "deepagents, eino or sagents"})
+	}
+	return append(list, [][2]string{
+		{"Tool call {name} with id {id} did not complete - no result was recorded. It may have been cancelled or interrupted.", "deepagents, later releases"},
+		{"Tool call '{name}' with id '{id}' was interrupted before completion.", "LangGraph's server"},
+		{"[Tool call was interrupted and did not return a result.]", "DeerFlow"},
+		{"[Tool execution was interrupted]", "OpenCode"},
+		{"[System: Tool execution skipped/interrupted by user. No result provided for tool '{name}'.]", "LiteLLM"},
+		{"Tool execution skipped - user provided follow-up message", "Microsoft Agent Framework"},
+		{"Tool execution skipped - conversation ended before the tool result was available.", "Microsoft Agent Framework"},
+		{"The tool call was interrupted before a result was produced.", "Pydantic AI"},
+		{"Tool was interrupted.", "Strands Agents"},
+		{"Tool execution was interrupted before completion.", "Roo Code"},
+		{"Task was interrupted before this tool call could be completed.", "Roo Code"},
+		{"Context condensation triggered. Tool execution deferred.", "Roo Code"},
+		{"[migration] Tool result missing in legacy conversation history.", "Cline"},
+		{"[openclaw] missing tool result in session history; inserted synthetic error result for transcript repair.", "OpenClaw"},
+		{"Error: user cancelled assistant tool calling", "Crush"},
+		{"tool call was interrupted and did not produce a result, you may retry", "Crush"},
+		{"The tool execution result was lost due to context management truncation.", "Gemini CLI"},
+		{"No result provided", "pi"},
+		{"Tool execution was aborted", "oh-my-pi"},
+		{"Tool canceled by user", "Zed"},
+		{"User cancelled tool call by sending a new message.", "assistant-ui"},
+		{"[Request interrupted by user for tool use]", "Claude Code"},
+		{"aborted", "Codex"},
+	}...)
+}
+
+// placeholders returns the texts that identify the synthetic results of this package and
+// of other systems.
+func placeholders() (texts []string) {
+	for _, w := range writers() {
+		texts = append(texts, w[0])
+	}
 	for _, reason := range reasons() {
 		for _, lang := range events.Langs {
 			texts = append(texts, events.Sentence(reason, lang), withoutID(events.Sentence(reason, lang)))
