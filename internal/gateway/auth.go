@@ -100,7 +100,7 @@ func (c *credentials) bearer(w http.ResponseWriter, r *http.Request, token strin
 	switch {
 	case c.token.is(token):
 		return auth.Unlimited(), nil
-	case c.metrics.is(token):
+	case r.URL.Path == metricsPath && c.metrics.is(token): // it is unknown elsewhere
 		return auth.Only(auth.Metrics), nil
 	}
 	return c.web(w, r, token)
@@ -154,11 +154,8 @@ func (g *Gateway) login(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	value := in.Token
-	switch {
-	case g.credentials.token.is(in.Token):
+	if g.credentials.token.is(in.Token) {
 		value = g.credentials.cookie
-	case g.credentials.metrics.is(in.Token):
-		return respond.Refuse(http.StatusForbidden, "the token permits only to read the metrics")
 	}
 	if len(value) > maxCookie {
 		return respond.Refuse(http.StatusBadRequest, fmt.Sprintf("the token has more than %d bytes, which is too long for a cookie", maxCookie))

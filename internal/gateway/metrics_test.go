@@ -54,14 +54,14 @@ func TestMetricsNeedAccess(t *testing.T) {
 			}
 		})
 	}
-	for _, path := range []string{"/v1/sessions/s/events", "/v1/events"} {
-		if resp, body := do(t, "GET", base+path, "", "Authorization: Bearer metrics-metrics-"); resp.StatusCode != 403 {
-			t.Errorf("%s with the token for metrics: got %d %s, want 403", path, resp.StatusCode, body)
+	for _, path := range []string{"/v1/sessions/s/events", "/v1/events", "/v1/sessions"} {
+		if resp, body := do(t, "GET", base+path, "", "Authorization: Bearer metrics-metrics-"); resp.StatusCode != 401 {
+			t.Errorf("%s with the token for metrics: got %d %s, want 401", path, resp.StatusCode, body)
 		}
 	}
 	resp, _ := do(t, "POST", base+"/v1/login", `{"token":"metrics-metrics-"}`)
-	if resp.StatusCode != 403 || len(resp.Cookies()) > 0 {
-		t.Errorf("login with the token for metrics: got %d and %d cookies, want 403 and none", resp.StatusCode, len(resp.Cookies()))
+	if resp.StatusCode != 401 || len(resp.Cookies()) > 0 {
+		t.Errorf("login with the token for metrics: got %d and %d cookies, want 401 and none", resp.StatusCode, len(resp.Cookies()))
 	}
 	if _, err := New(Options{MetricsToken: "metrics-metrics-"}, newMemory(), nil, zerolog.Nop()); err == nil {
 		t.Error("a token for metrics without another one: got no error")

@@ -16,7 +16,7 @@ import (
 // own states that the handler checks the rights itself.
 func needs(path, methods string) (actions []auth.Action, own bool) {
 	switch path {
-	case "/v1/sessions", "/v1/repair", "/metrics":
+	case "/v1/sessions", "/v1/repair", metricsPath:
 		return nil, true
 	case "/v1/sessions/{session}/deltas", "/v1/sessions/{session}/results",
 		"/v1/sessions/{session}/progress", "/v1/sessions/{session}/end":

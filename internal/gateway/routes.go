@@ -28,6 +28,8 @@ var kinds = [...]struct {
 	{"end", inputs.End},
 }
 
+const metricsPath = "/metrics"
+
 // route is a path that the gateway serves.
 type route struct {
 	path    string // pattern of http.ServeMux, without a method
@@ -54,7 +56,7 @@ func (g *Gateway) routeList(metrics *prometheus.Registry) []route {
 	api := func(path, methods string, h func(http.ResponseWriter, *http.Request) error) {
 		add(path, methods, g.withAuth(permitted(path, methods, h)))
 	}
-	api("/metrics", "GET", g.serveMetrics(metrics))
+	api(metricsPath, "GET", g.serveMetrics(metrics))
 	add("/healthz", "GET", g.healthz)
 	add("/readyz", "GET", g.readyz)
 	if g.opts.OnlyHealth {

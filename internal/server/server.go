@@ -305,8 +305,11 @@ func (s *Server) writeAddresses(w io.Writer, format string) {
 		data = s.config.Broker.DataDir
 	}
 	addresses := [][2]string{
-		{"page", s.Page()}, {"nats", s.Broker.URL()}, {"data", data},
-		{"publish", "llm.<session>.delta"}, {"subscribe", "toolcalls.>"},
+		{"page", s.Page()},
+		{"nats", s.Broker.URL()},
+		{"data", data},
+		{"publish", "llm.<session>.delta"},
+		{"subscribe", "toolcalls.>"},
 	}
 	if format == "json" {
 		out := zerolog.New(w)
