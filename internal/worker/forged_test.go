@@ -26,7 +26,6 @@ func (h *fixture) forge(token, kind, body string, header nats.Header) {
 // stop no session. The session's next event is stored behind them, readers skip
 // them, and they are counted, logged and found by verify.
 func TestForgedEvent(t *testing.T) {
-	t.Parallel()
 	for what, header := range map[string]nats.Header{
 		"bare":                nil,
 		"with an id":          {events.HeaderEventID: {"1.7"}},
@@ -45,7 +44,7 @@ func TestForgedEvent(t *testing.T) {
 			}
 			h.publish("resident", "result", fmt.Sprintf(result, 0)) // finds it by a refused append
 			h.wait("resident", ofType(events.ToolCallResult))
-			h.until(w, "one is found", func(s Stats) bool { return s.Forged == 1 })
+			h.until(w, "one is found", func(s Stats) bool { return s.Forged >= 1 }) // a clock input may find the other
 
 			second := h.counting(Options{SnapshotEvery: 10 * time.Millisecond}) // finds the other when it loads
 			h.publish("evicted", "result", fmt.Sprintf(result, 1))
