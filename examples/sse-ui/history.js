@@ -30,7 +30,7 @@ export function history(root) {
   const hits = el("ol", { class: "hi-hits", hidden: true });
   const list = el("ul", { class: "hi-list" });
   root.replaceChildren(form, found, halt, hits, list);
-  const tools = el("div", { class: "hi-tools", hidden: true });
+  const tools = el("div", { class: "hi-tools", role: "region", "aria-label": "Numbers per tool", tabindex: "0", hidden: true });
   root.insertBefore(tools, list);
   const known = new Map(); // session → {last, title, calls, tokens, runs: Map(id → run)}
   let sessions = [], reading = null, searching = null; // searching: {close, report(over)} of the search under way

@@ -35,11 +35,6 @@ func (t *turn) content() (problem *wire.Problem) {
 	if partial && !streamed && t.author != "user" {
 		t.d.Pieces = append(wire.MakeRoom(t.d.Pieces, maxPieces), Piece{t.author, wire.Keep(t.of.Message)})
 	}
-	if streamed && !partial {
-		final := wire.Keep(t.Text(t.e.id))
-		t.Emit(chunks.Chunk{Kind: chunks.Rename, Namespace: t.of.Namespace, ID: t.of.Message, Message: final})
-		t.of.Message = final
-	}
 	part := 0
 	for e := t.e.content.Member("parts").Elements(); e.Next(); {
 		t.any = true
