@@ -31,7 +31,7 @@ var mustRun = []string{
 	"TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph",
 	"TestAgentGo", "TestAgents", "TestLangGraphAgent", "TestSubscriber", "TestCookbook", "TestCookbookSource", "TestCookbookRoute", "TestNoEventsArrive",
 	"TestClients", "TestApprovals", "TestEventSource", "TestSDKs", "TestGoSDKs", "TestPythonClient", "TestClientJS", "TestTypesJS",
-	"TestChaos", "TestControl", "TestFullDisk", "TestDamage", "TestMatrix", "TestSoak", "TestModel", "TestQuirks", "TestCuts",
+	"TestChaos", "TestControl", "TestFullDisk", "TestDamage", "TestMatrix", "TestSoak", "TestModel", "TestFixtures", "TestCuts",
 	"TestOpenAPIDocument", "TestArrows", "TestLanguage",
 }
 

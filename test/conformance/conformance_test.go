@@ -90,7 +90,7 @@ func shared(a, b string) bool {
 	return a == b || slices.Contains(sharing, [2]string{a, b}) || slices.Contains(sharing, [2]string{b, a})
 }
 
-var sharing = [][2]string{{"openai-chat", "mistral"}}
+var sharing = [][2]string{{"openai-chat", "mistral"}, {"strands", "bedrock"}} // the events of strands in Python have those of bedrock
 
 // TestCuts: the recorded streams and the streams in the repository give the same when they are
 // cut anywhere, as JSON Lines and as raw SSE.
