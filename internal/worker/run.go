@@ -15,6 +15,7 @@ const (
 func (w *Worker) runPartition(ctx context.Context, p int) error {
 	q := newPartition(w, p)
 	q.status.begin(time.Now())
+	q.held.report() // none yet: an operator may have closed those of the last run
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	d := newDriver(working, q)
 	defer func() { stop(); d.tasks.Wait(); q.table.clear() }()

@@ -36,8 +36,8 @@ type Stats struct {
 	Rewinds           uint64 // of the input log, recorded by this worker
 
 	Sessions int // resident
-	Held     int // sessions whose snapshot was lost and whose open calls only an operator can close
 	Stuck    int // of these, those whose next event was refused
+	Held     int // sessions whose snapshot was lost and whose open calls only an operator can close
 	Open     int // calls
 	Queued   int // bytes of events that are not stored yet
 
@@ -149,6 +149,7 @@ func (s *status) begin(now time.Time) {
 func (s *status) retire() {
 	s.carried.Store(false)
 	s.settled.Store(false)
+	s.held.Store(nil)
 	for _, g := range []*atomic.Int64{&s.sessions, &s.stuck, &s.open, &s.queued, &s.since, &s.beat} {
 		g.Store(0)
 	}

@@ -12,6 +12,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
+	"streamer/internal/snapshot"
 	"streamer/test/testkit"
 
 	"github.com/rs/zerolog"
@@ -27,6 +28,32 @@ func (h *fixture) counting(opts Options) *Worker {
 	h.t.Cleanup(func() { cancel(); <-done })
 	h.settled(w)
 	return w
+}
+
+// TestHeldIsReported: a held session is counted and a warning, but no problem of the
+// process, until an operator has closed it.
+func TestHeldIsReported(t *testing.T) {
+	t.Parallel()
+	h := open(t, broker.Options{Partitions: 1})
+	store := func(rev uint64, header *snapshot.Header) {
+		t.Helper()
+		pub, _ := h.broker.SnapshotPub(0, "a", rev, header.Map(), nil)
+		if a := h.broker.PublishWait(t.Context(), pub); a.Err != nil {
+			t.Fatal(a.Err)
+		}
+	}
+	store(0, &snapshot.Header{Held: "and its inputs expired"})
+	w := h.counting(Options{RecoveredEvery: 10 * time.Millisecond})
+	h.until(w, "it is held", func(s Stats) bool { return s.Held == 1 })
+	if got := w.Warnings(); len(got) != 1 || !strings.Contains(got[0], "and its inputs expired; `streamer recover` shows") || w.Problem() != nil {
+		t.Errorf("got the warnings %q and the problem %v", got, w.Problem())
+	}
+	stored, ok, err := h.broker.LoadSnapshot(t.Context(), 0, "a")
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	store(stored.Rev, &snapshot.Header{})
+	h.until(w, "it is released", func(s Stats) bool { return s.Held == 0 && len(w.Warnings()) == 0 })
 }
 
 // until waits until the stats are as expected.
