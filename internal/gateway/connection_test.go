@@ -33,7 +33,7 @@ func TestNextRequest(t *testing.T) {
 		for range 50 {
 			for _, c := range []struct{ method, path, body, end string }{
 				{"GET", "/v1/ai-sdk/s/stream", "", "[DONE]\n\n"},
-				{"POST", "/v1/sessions/s/interrupt", "{}", "\"accepted\":true}\n"},
+				{"POST", "/v1/sessions/s/deltas", "{}", "}\n"},
 			} {
 				req, err := http.NewRequestWithContext(ctx, c.method, url+c.path, strings.NewReader(c.body))
 				if err != nil {

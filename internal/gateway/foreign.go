@@ -126,6 +126,9 @@ func (f foreignAPI) store(w http.ResponseWriter, r *http.Request, kind inputs.Ki
 	if body, err = f.g.checkBody(r, kind, body); err != nil {
 		return err
 	}
+	if err := f.g.meter(w, r, kind, len(body)); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), f.g.opts.StoreTimeout)
 	defer cancel()
 	if _, err := f.g.store.Publish(ctx, token, kind, msgID, inputs.Header{}, body); err != nil {

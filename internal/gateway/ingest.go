@@ -75,12 +75,12 @@ func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestio
 		return err
 	}
 	a := stored{Session: in.session, Incomplete: in.kind == inputs.Delta && endsWithin(body)}
-	if in.kind == inputs.Interrupt {
-		first, err := g.store.FirstEvent(ctx, in.token)
-		a.Accepted, a.Unknown = true, err == nil && first.Seq == 0
-	}
 	if a.Seq, err = g.store.Publish(ctx, in.token, in.kind, in.msgID, in.header, body); err != nil {
 		return g.publishError(w, in.session, in.kind, err)
+	}
+	if in.kind == inputs.Interrupt { // which is stored before anything is read
+		first, err := g.store.FirstEvent(ctx, in.token)
+		a.Accepted, a.Unknown = true, err == nil && (first.Seq == 0 || first.ID.Seq >= a.Seq)
 	}
 	respond.JSON(w, http.StatusAccepted, a)
 	return nil
@@ -91,7 +91,7 @@ type stored struct {
 	Session    string `json:"session"`
 	Seq        uint64 `json:"seq"`
 	Accepted   bool   `json:"accepted,omitempty"`
-	Unknown    bool   `json:"unknown_session,omitempty"` // an interrupt of a session without events
+	Unknown    bool   `json:"unknown_session,omitempty"` // an interrupt of a session without earlier events
 	Incomplete bool   `json:"incomplete,omitempty"`      // deltas that end within a JSON value
 }
 

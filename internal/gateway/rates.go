@@ -27,8 +27,7 @@ type rates struct {
 // allowance is what a holder may store at once.
 type allowance struct{ inputs, bytes *rate.Limiter }
 
-// maxAllowances bounds the holders that are remembered. One that may store all at once is
-// like one that is not.
+// maxAllowances bounds the holders that are remembered. One more, and all begin anew.
 const maxAllowances = 10_000
 
 // take takes an input from the allowance of a holder. It returns the time after which the
@@ -51,14 +50,7 @@ func (q *rates) allowance(holder string) *allowance {
 	if a := q.of[holder]; a != nil {
 		return a
 	}
-	if len(q.of) >= maxAllowances {
-		for name, a := range q.of {
-			if a.inputs.Tokens() >= float64(a.inputs.Burst()) && a.bytes.Tokens() >= float64(a.bytes.Burst()) {
-				delete(q.of, name)
-			}
-		}
-	}
-	if q.of == nil {
+	if q.of == nil || len(q.of) == maxAllowances {
 		q.of = map[string]*allowance{}
 	}
 	a := &allowance{newLimiter(q.inputs, 1), newLimiter(q.bytes, q.maxBody)}

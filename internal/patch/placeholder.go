@@ -11,11 +11,7 @@ import (
 // writers returns the texts of placeholders that other systems write, and their writers.
 // docs/placeholders.md is made of it.
 func writers() [][2]string {
-	var list [][2]string
-	for _, text := range profile.Texts() {
-		list = append(list, [2]string{text, "deepagents, eino or sagents"})
-	}
-	return append(list, [][2]string{
+	return append(profile.Texts(), [][2]string{
 		{"Tool call {name} with id {id} did not complete - no result was recorded. It may have been cancelled or interrupted.", "deepagents, later releases"},
 		{"Tool call '{name}' with id '{id}' was interrupted before completion.", "LangGraph's server"},
 		{"[Tool call was interrupted and did not return a result.]", "DeerFlow"},

@@ -85,6 +85,28 @@ func TestIngestedStream(t *testing.T) {
 	}
 }
 
+// TestUnknownSession: the answer to an interrupt says that the session had no events. Those
+// of the interrupt itself do not count.
+func TestUnknownSession(t *testing.T) {
+	t.Parallel()
+	_, api := running(t)
+	post := func(path, body string) string {
+		t.Helper()
+		text, err := io.ReadAll(request(t, "POST", api+"sessions/s/"+path, io.MultiReader(strings.NewReader(body))).Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if got := post("interrupt", "{}"); !strings.Contains(got, `"unknown_session":true`) {
+		t.Errorf("the first input of a session: got %s", got)
+	}
+	post("deltas", "{\"what\":1}\n") // its answer waits for the event
+	if got := post("interrupt", "{}"); strings.Contains(got, "unknown_session") {
+		t.Errorf("a session with an event: got %s", got)
+	}
+}
+
 // TestMisspeltToken checks that a session without events is not listed, and that the
 // rejected inputs of a misspelt token can be read over HTTP.
 func TestMisspeltToken(t *testing.T) {

@@ -75,9 +75,11 @@ const (
 	einoCancelledZH    = "工具调用 {name}（ID 为 {id}）已被取消——在其完成之前收到了另一条消息。"
 )
 
-// Texts returns all texts that profiles write.
-func Texts() []string {
-	return []string{wasCancelled, einoCanceled, einoCancelledZH, couldNotBeExecuted}
+// Texts returns all texts that profiles write, and the systems that write them.
+func Texts() [][2]string {
+	return [][2]string{
+		{wasCancelled, "deepagents, eino 0.8, sagents"}, {einoCanceled, "eino 0.9"}, {einoCancelledZH, "eino"}, {couldNotBeExecuted, "deepagents"},
+	}
 }
 
 // fill replaces {name} and {id} in a text, even if the values are empty.
