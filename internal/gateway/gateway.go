@@ -71,9 +71,6 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 			return nil, fmt.Errorf("gateway: the token has %d bytes, fewer than %d", len(token), minToken)
 		}
 	}
-	if opts.MetricsToken != "" && opts.Token == "" && opts.Verify == nil {
-		return nil, errors.New("gateway: a token for metrics needs another one for the rest, which is public without it")
-	}
 	opts = opts.withDefaults(store.MaxPayload())
 	if opts.MaxBody <= 0 {
 		return nil, fmt.Errorf("gateway: a body limit of %d bytes (the store takes %d) leaves no space for inputs", opts.MaxBody, store.MaxPayload())

@@ -23,7 +23,8 @@ type Options struct {
 	// Token permits everything to a client that sends it. It has at least 16 bytes.
 	// If it is "" and Verify is nil, no authentication is required.
 	Token string
-	// MetricsToken permits only to read the metrics. "" is none. It needs Token or Verify.
+	// MetricsToken permits only to read the metrics. "" is none. Without Token
+	// and Verify everything is permitted anyway.
 	MetricsToken string
 	// Verify verifies another token, and returns what its bearer may do. If nil, only
 	// Token is accepted.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,6 +87,22 @@ func TestExposed(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", listen, got, want)
 			}
 		})
+	}
+}
+
+// TestMetricsToken: a token for metrics alone would leave everything else public.
+func TestMetricsToken(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := Config{HTTPListen: "127.0.0.1:0", MetricsTokenFile: file}
+	if _, err := c.gateway(t.Context(), zerolog.Nop()); !strings.Contains(message(err), "need --http-token-file or --auth, too") {
+		t.Errorf("got %v", err)
+	}
+	c.TokenFile = file
+	if o, err := c.gateway(t.Context(), zerolog.Nop()); err != nil || o.MetricsToken != "0123456789abcdef" {
+		t.Errorf("got %q, %v", o.MetricsToken, err)
 	}
 }
 
