@@ -16,8 +16,8 @@ import (
 	"streamer/internal/gateway/respond"
 )
 
-// pagePolicy restricts the page to this server.
-const pagePolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+// pagePolicy restricts the page to this server, and to images that are part of a value.
+const pagePolicy = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
 // asset is a file of the page. Its forms are in the order of preference, the one without an
 // encoding last.
@@ -31,9 +31,6 @@ type form struct {
 	data     []byte
 	etag     string
 }
-
-// encodings are the names of the encodings of files, by the end of their names.
-var encodings = map[string]string{".br": "br", ".gz": "gzip"}
 
 // add adds the form of the asset in data.
 func (a *asset) add(encoding string, data []byte) error {
@@ -68,11 +65,7 @@ func readPage(page fs.FS) (map[string]*asset, error) {
 		if err != nil {
 			return err
 		}
-		encoding := encodings[path.Ext(name)]
-		base := "/" + name
-		if encoding != "" {
-			base = strings.TrimSuffix(base, path.Ext(base))
-		}
+		base, encoding := encodingOf("/" + name)
 		if assets[base] == nil {
 			assets[base] = &asset{contentType: contentType(base)}
 		}
@@ -85,6 +78,17 @@ func readPage(page fs.FS) (map[string]*asset, error) {
 		assets["/"] = index
 	}
 	return assets, nil
+}
+
+// encodingOf returns the path at which a file is served, and the name of its encoding.
+func encodingOf(name string) (base, encoding string) {
+	if base, ok := strings.CutSuffix(name, ".br"); ok {
+		return base, "br"
+	}
+	if base, ok := strings.CutSuffix(name, ".gz"); ok {
+		return base, "gzip"
+	}
+	return name, ""
 }
 
 func etagOf(data []byte) string {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -90,54 +89,4 @@ func (p *webPage) reordered() {
 	if !eval[bool](p, `document.body.textContent.includes("\\u202e\\u2066gnp.exe")`) {
 		p.t.Error("the escaped name is not on the page")
 	}
-}
-
-// pageLarge: 1,000 calls and 10,000 deltas. The tasks that block the page for more than
-// 50 ms are reported.
-func pageLarge(t *testing.T, web context.Context, home string) {
-	p := openTab(t, web, "light")
-	p.open(home, "large")
-	const observe = `(window.long = [], new PerformanceObserver((l) => long.push(...l.getEntries().map((e) => e.duration))).observe({type: "longtask", buffered: true}), true)`
-	eval[bool](p, observe)
-	began := time.Now()
-	const calls, pieces = 1_000, 10
-	for m := range 10 {
-		var lines []string
-		line := func(body, finish string) {
-			lines = append(lines, fmt.Sprintf(`{"id":"msg_%d","object":"chat.completion.chunk","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`, m, body, finish))
-		}
-		for i := range calls / 10 {
-			line(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"c_%d_%d","function":{"name":"tool_%d","arguments":"{\"k\":\""}}]}`, i, m, i, i%7), "null")
-		}
-		for n := range pieces - 1 {
-			for i := range calls / 10 {
-				end := ""
-				if n == pieces-2 {
-					end = `\"}`
-				}
-				line(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":"piece %d %s"}}]}`, i, n, end), "null")
-			}
-		}
-		line("{}", `"tool_calls"`)
-		p.post("deltas", "["+strings.Join(lines, ",")+"]")
-	}
-	p.wait("1,000 calls with complete args", `document.querySelectorAll('.card[data-state="args_complete"]').length === 1000`)
-	live, liveTasks := time.Since(began), eval[[]float64](p, "long")
-	p.do("reload", chromedp.Reload())
-	began = time.Now()
-	eval[bool](p, observe)
-	p.wait("1,000 calls after a reload", `document.querySelectorAll('.card[data-state="args_complete"]').length === 1000`)
-	t.Logf("1,000 calls and 10,000 deltas took %s live (%s) and %s after a reload (%s)", live.Round(time.Millisecond), longTasks(liveTasks),
-		time.Since(began).Round(time.Millisecond), longTasks(eval[[]float64](p, "long")))
-	p.screenshot("large")
-	p.quiet()
-}
-
-// longTasks returns the number, sum and maximum of durations in ms.
-func longTasks(list []float64) string {
-	sum, most := 0.0, 0.0
-	for _, d := range list {
-		sum, most = sum+d, max(most, d)
-	}
-	return fmt.Sprintf("%d tasks longer than 50 ms, together %.0f ms, the longest %.0f ms", len(list), sum, most)
 }
