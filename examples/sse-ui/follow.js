@@ -4,11 +4,12 @@ import { $ } from "./dom.js";
 
 const NEAR = 120; // px from the end of the page that count as the end
 const GESTURE = 1_000; // ms after a gesture in which scrolling is attributed to it
+const EVERY = 100; // ms between two moves
 
 // follower returns {on, toEnd()}. box() returns the element that scrolls, and toEnd
 // scrolls it to its end while on is true and ready() returns true.
 export function follower(box, ready) {
-  let on = true, touched = 0, lastY = 0;
+  let on = true, touched = 0, lastY = 0, due = 0;
 
   function toEnd() {
     if (on && ready()) box().scrollTop = 1e9;
@@ -26,7 +27,8 @@ export function follower(box, ready) {
     if (near || (node.scrollTop < lastY && performance.now() - touched < GESTURE)) on = near;
     lastY = node.scrollTop;
   }, { passive: true, capture: true });
-  new ResizeObserver(toEnd).observe($("timeline"));
+  // A burst of calls does not draw each of them: those beyond the window cost little.
+  new ResizeObserver(() => (due ||= setTimeout(() => (due = 0, toEnd()), EVERY))).observe($("timeline"));
 
   return {
     get on() { return on; },

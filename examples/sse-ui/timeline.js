@@ -13,6 +13,7 @@ const ROLES = { assistant: "Assistant", ai: "Assistant", "": "Assistant", human:
 const RUN_ENDS = { completed: "Run completed", error: "Run failed", cancelled: "Run cancelled", interrupted: "Run paused" };
 const RUN_ICONS = { completed: "check", error: "cross", cancelled: "stop", interrupted: "hand" };
 const LONG = 100; // items or calls from which only those near the window are drawn
+const GROUP = 24; // calls of a message that are one grid, full in 2, 3 or 4 columns
 const MANY = 20; // calls above which those that have ended are folded
 const USUAL_ENDS = new Set(["", "stop", "tool_calls", "tool_use", "end_turn", "function_call", "completed", "STOP"]);
 
@@ -26,14 +27,14 @@ export function timeline(root, actions) {
   const cards = new Map(); // key of a call → card
   const touched = new Set(), outdated = new Set(); // keys of calls, and of items whose view is made again
   const groups = agentGroups(root, (key) => views.get(key)?.node);
-  const visible = new Set(), byNode = new WeakMap(); // cards in the window, the only ones with timers
+  const visible = new Set(), byNode = new WeakMap(); // groups of cards in the window, the only ones with timers
   let drawn = create(), queue = [], time = 0, many = false, chosen = "";
 
   const watch = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
-      const card = byNode.get(target);
-      if (!isIntersecting) visible.delete(card);
-      else visible.add(card), card.tick(time);
+      const group = byNode.get(target);
+      if (!isIntersecting) visible.delete(group);
+      else visible.add(group), group.forEach((card) => card.tick(time));
     }
   });
 
@@ -43,9 +44,15 @@ export function timeline(root, actions) {
     cards.set(key, (card = createCard(drawn.calls.get(key), actions, true)));
     updateCard(key);
     card.tick(time); // or its height would change when it is seen
-    byNode.set(card.node, card);
-    watch.observe(card.node);
     return card;
+  }
+
+  // gridOf returns the node of a group of cards.
+  function gridOf(group) {
+    const node = el("div", { class: "calls" });
+    byNode.set(node, group);
+    watch.observe(node);
+    return node;
   }
 
   function updateCard(key) {
@@ -55,7 +62,7 @@ export function timeline(root, actions) {
 
   function make(item) {
     if (item.kind === "run") return runStart(item);
-    if (item.kind === "message") return messageView(item, cardOf);
+    if (item.kind === "message") return messageView(item, cardOf, gridOf);
     if (item.kind === "end") return runEnd(item);
     return noticeView(item);
   }
@@ -143,7 +150,7 @@ export function timeline(root, actions) {
     // tick updates the timers in the window, and all for print.
     tick(now, all = false, lost = 0) {
       time = now;
-      for (const card of all ? cards.values() : visible) card.tick(now, lost);
+      for (const card of all ? cards.values() : [...visible].flat()) card.tick(now, lost);
     },
     clear,
   };
@@ -206,7 +213,7 @@ function targetOf(t) {
   return names.join(", ");
 }
 
-function messageView(message, cardOf) {
+function messageView(message, cardOf, gridOf) {
   const role = el("span", { class: "role", title: message.namespace || null });
   const head = el("header", {}, role, el("time", {}, time(message.at)));
   if (message.choice > 0) head.append(el("span", { class: "chip" }, "choice " + (message.choice + 1)));
@@ -219,7 +226,7 @@ function messageView(message, cardOf) {
     say(role, speaker(message));
     for (let i = blocks.length; i < message.blocks.length; i++) {
       const block = message.blocks[i];
-      blocks.push(block.kind === "calls" ? callsView(cardOf) : textView(block));
+      blocks.push(block.kind === "calls" ? callsView(cardOf, gridOf) : textView(block));
       node.insertBefore(blocks[i].node, foot);
     }
     mark(node, "superseded", String(message.superseded));
@@ -247,17 +254,21 @@ function footOf(m) {
   return said.join(" · ");
 }
 
-function callsView(cardOf) {
-  const node = el("div", { class: "calls" });
-  let shown = 0;
+// callsView draws calls in groups: to lay out a grid takes time for each of its items.
+function callsView(cardOf, gridOf) {
+  const node = el("div", { class: "groups" });
+  let shown = 0, group = null, grid = null;
   return {
     node,
     update({ calls }, until) {
       while (shown < calls.length) {
-        node.append(cardOf(calls[shown++]).node);
+        if (shown % GROUP === 0) node.append((grid = gridOf((group = []))));
+        const card = cardOf(calls[shown++]);
+        group.push(card);
+        grid.append(card.node);
         if (performance.now() > until) break;
       }
-      mark(node, "few", shown === 1 || shown === 4 ? String(shown) : "");
+      if (grid) mark(grid, "few", shown === 1 || shown === 4 ? String(shown) : "");
       return shown === calls.length;
     },
   };
