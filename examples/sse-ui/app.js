@@ -12,7 +12,7 @@ import { stopper } from "./stop.js";
 import { follower } from "./follow.js";
 import { timeline } from "./timeline.js";
 import { announcer } from "./announce.js";
-import { copyButton, curlOf } from "./copies.js";
+import { copyButton } from "./copies.js";
 import { sessionList } from "./sessions.js";
 import { placeOf, linkTo } from "./place.js";
 import { stage } from "./stage.js";
@@ -21,14 +21,15 @@ import { callsOf, runsOf } from "./select.js";
 import { FILE, opener, download } from "./open.js";
 import { tools } from "./tools.js";
 import { $, say, mark } from "./dom.js";
-import { bytes, plural, tally, visible } from "./words.js";
+import { bytes, plural, tally, tellBy, visible } from "./words.js";
 
 const SLICE = 5; // ms of drawing cards until other tasks have their turn
 const TICK = 100; // ms between updates of the timers
 const roomy = matchMedia("(min-width: 721px) and (min-height: 600px)"); // as in style.css
 
-// A call that a command of the empty page produces.
-const EXAMPLE = { id: "call_1", tool: "get_weather", args: { text: '{"city":"Oslo"}' }, argsDone: true, status: "args_complete" };
+// example returns a command that starts a call in a session.
+const example = (session) => "curl '" + location.origin + "/v1/sessions/" + encodeURIComponent(session).replaceAll("'", "%27") + "/deltas' \\\n  -H 'Content-Type: application/json' \\\n  -d '" +
+  JSON.stringify({ id: "msg_1", object: "chat.completion.chunk", choices: [{ index: 0, delta: { tool_calls: [{ index: 0, id: "call_1", function: { name: "get_weather", arguments: '{"city":"Oslo"}' } }] }, finish_reason: "tool_calls" }] }) + "'";
 
 const main = $("main");
 const voice = announcer($("polite"), $("assertive"));
@@ -56,7 +57,7 @@ const link = connectionView({
     if (session !== "") resume();
   },
 });
-const actions = { stopping: stops.stopping, stopCall: stops.stopCall, answer: async (call, body) => (await import("./later.js")).send(base() + "/answer", call, body), session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames, message, call: another };
+const actions = { stopping: stops.stopping, stopCall: stops.stopCall, answer: async (call, body) => (await import("./later.js")).send(base() + "/answer", call, body), session: () => session, result: kit.result, args: kit.args, renderers, address: kit.address, frames: kit.frames, message, call: another };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
 const flow = views({ main, chooser: $("views"), root: $("waterfall"), pick: view.choose, inspector: $("inspector"), actions, choose: visit, changed: redraw, moved: () => notePlace() });
@@ -132,6 +133,19 @@ function control(event, body) {
   if (event !== "stream.open") return;
   time.hear(Date.parse(body.now), Date.now());
   link.opened(body);
+}
+
+// renderers loads the renderers when the first value needs them.
+let making = null;
+function renderers() {
+  return (making ??= import("./renderers.js").then(({ createRenderers }) => {
+    const made = createRenderers();
+    tellBy(made.telling);
+    for (const key of state.calls.keys()) view.touched.add(key);
+    shown = null;
+    redraw();
+    return made;
+  }));
 }
 
 // ---- drawing
@@ -221,7 +235,7 @@ function choose() {
   look.end();
   reset();
   say($("session-name"), session || opened?.name || "Choose a session");
-  for (const id of ["curl", "landing-command"]) say($(id), curlOf(EXAMPLE, session || "demo"));
+  for (const id of ["curl", "landing-command"]) say($(id), example(session || "demo"));
   link.change({ name: opened ? "file" : "idle" });
   if (next.view) flow.set(next.view);
   kit.search.set(next);

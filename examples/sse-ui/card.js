@@ -10,6 +10,10 @@ import { state, telling, answered, duration, elapsed, bytes, time, visible } fro
 const ARGS_SHOWN = 16 << 10; // characters before a button
 const RESULT_SHOWN = 4 << 10;
 
+// RICH values are hard to read as JSON: edits, commands, lists of objects, images, long texts. Others
+// are rendered when their call is chosen.
+const RICH = /^\s*\[\s*\{|"(?:old_?[st]|patch|diff|command|cmd)\w*"\s*:|data:image\/|^(?:diff --git |--- |\*\*\* Begin)|\\n/;
+
 // TOOLS are texts about the tool of a call that was closed.
 const TOOLS = { stopped: "The tool stopped", finished_anyway: "The tool ran on to its end", unknown: "The tool may still be running, reported" };
 
@@ -86,6 +90,17 @@ export function createCard(call, actions, roving = false) {
     stop.setAttribute("aria-label", label);
   }
 
+  // render shows a whole value as the renderers of the page make it.
+  async function render(which, side, text) {
+    const { value } = parts[which], args = call.args.text;
+    if (value.rendered === text || !(node.dataset.chosen === "true" || RICH.test(text) || (side === "result" && RICH.test(args)))) return;
+    value.rendered = text;
+    const made = (await actions.renderers()).draw(side, text, call);
+    if (!made || parts[which]?.value !== value || value.rendered !== text) return;
+    value.view(made);
+    if (roving) shield(node);
+  }
+
   // fold removes all but the first lines, or adds it.
   function fold(folded) {
     if (String(folded) === node.dataset.folded) return;
@@ -151,7 +166,8 @@ export function createCard(call, actions, roving = false) {
     const beginning = call.argsRef && !call.args.text; // only the beginning is known
     const text = beginning ? excerptOf(call.argsRef.preview) : call.args.text;
     const rest = beginning ? { size: call.argsRef.size, load: () => actions.args(call) } : null;
-    if (text !== "") part("args", () => valueBox("Arguments of " + call.tool, ARGS_SHOWN)).show(text, looksLikeJSON(text), rest);
+    if (text !== "") part("args", () => boxOf("Arguments of " + call.tool, ARGS_SHOWN)).value.show(text, looksLikeJSON(text), rest);
+    if (text !== "" && call.argsDone && !rest) render("args", "args", text);
     const cut = (terminal(call.status) || call.cut) && !call.argsDone;
     mark(body, "args", call.argsDone ? "complete" : cut ? "cut" : "live");
     let say = "";
@@ -207,6 +223,7 @@ export function createCard(call, actions, roving = false) {
     box.value.node.hidden = text === "";
     box.copy.hidden = text === "" && !!outcome.tool; // the tool reported no result
     box.value.show(text, looksLikeJSON(text), rest);
+    if (text !== "" && !rest) render(which, "result", text);
     say(box.heading, text === "" && !outcome.tool ? title + ": empty" : title);
   }
 
@@ -245,6 +262,11 @@ function ask(actions) {
     },
   };
 }
+
+const boxOf = (label, limit) => {
+  const value = valueBox(label, limit);
+  return { node: value.node, value };
+};
 
 const textOf = (value) => (typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value));
 

@@ -72,17 +72,17 @@ function spaced(events) {
 // formatPage returns this page as one file that shows events, given as the text of a file, in
 // an element with the given id. It loads nothing.
 export async function formatPage(events, name, id) {
-  const [html, css, app, later] = await Promise.all(["./", "page.css", "app.js", "later.js"].map(async (file) => {
+  const lazy = ["later.js", "renderers.js"];
+  const [html, css, app, ...modules] = await Promise.all(["./", "page.css", "app.js", ...lazy].map(async (file) => {
     const response = await fetch(file);
     if (!response.ok) throw new Error(file + ": " + response.status);
     return response.text();
   }));
-  const module = "data:" + "text/javascript," + encodeURIComponent(later);
-  const code = app.replaceAll("./later.js", () => module).replaceAll("</script", "<\\/script");
+  const code = lazy.reduce((code, file, i) => code.replaceAll("./" + file, () => "data:" + "text/javascript," + encodeURIComponent(modules[i])), app).replaceAll("</script", "<\\/script");
   const tag = (name, attributes, text) => "<" + name + attributes + ">" + text + "</" + name + ">";
   const escaped = name.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
   const data = tag("script", ' type="application/json" id="' + id + '" data-name="' + escaped + '"', JSON.stringify(events).replaceAll("<", "\\u003c"));
-  return html.replace(/<meta http-equiv[^>]*>/, () => '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'; script-src \'unsafe-inline\' data:">')
+  return html.replace(/<meta http-equiv[^>]*>/, () => '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'; script-src \'unsafe-inline\' data:; img-src data:">')
     .replace(/<link rel="icon"[^>]*>/, "").replace(/<script src="theme.js"><\/script>/, "")
     .replace(/<link rel="stylesheet"[^>]*>/, () => tag("style", "", css))
     .replace(/<script type="module"[^>]*><\/script>/, "")

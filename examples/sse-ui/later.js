@@ -7,3 +7,4 @@ export { parseEvents, formatEvents, formatPage } from "./file.js";
 export { history } from "./history.js";
 export { rawView } from "./raw.js";
 export { scrubber } from "./scrubber.js";
+export { curlOf, historyOf, jsonOf } from "./written.js";

@@ -4,7 +4,7 @@
 import { searchBar } from "./search.js";
 import { rover, shortcuts } from "./keys.js";
 import { recorder } from "./frames.js";
-import { copied, jsonOf } from "./copies.js";
+import { copied } from "./copies.js";
 import { complaint } from "./sse.js";
 import { linkTo } from "./place.js";
 
@@ -56,7 +56,7 @@ export function tools(page) {
   async function copyJSON(card) {
     const call = callOf(card);
     if (!call || !navigator.clipboard) return;
-    page.note((await copied(async () => jsonOf(call, await result(call)))) === "copied" ? "The call was copied as JSON." : "The call was not copied.");
+    page.note((await copied(async () => (await import("./later.js")).jsonOf(call, await result(call)))) === "copied" ? "The call was copied as JSON." : "The call was not copied.");
   }
 
   const onCard = (act) => () => {

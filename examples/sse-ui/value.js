@@ -7,16 +7,33 @@ import { bytes, ordered } from "./words.js";
 
 const MAX_COLOURED = 128 << 10; // characters; the rest is drawn plain
 
-// valueBox returns {node, show(text, json, rest)}. Beyond limit characters the text
+// valueBox returns {node, show(text, json, rest), view(made)}. view shows an element instead of
+// the text, and a button that changes between both. Beyond limit characters the text
 // is collapsed behind a button. With rest, {size, load}, the text is only a
 // beginning, and the button shows the text that load() promises.
 export function valueBox(label, limit) {
   const pre = el("pre");
   const scroller = el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": label }, pre);
   const more = el("button", { type: "button", class: "more", "aria-expanded": "false", hidden: true, onclick: toggle });
-  const node = el("div", { class: "value" }, scroller, more);
+  const flip = el("button", { type: "button", class: "more flip", "aria-pressed": "false", hidden: true, onclick: () => (plain = !plain, place()) }, "As text");
+  const node = el("div", { class: "value" }, scroller, more, flip);
   let text = "", json = false, drawn = 0, all = false, rest = null, loaded = false;
-  let colours = null, last = null;
+  let colours = null, last = null, made = null, plain = false;
+
+  function place() {
+    scroller.hidden = !!made && !plain;
+    if (made) made.hidden = plain;
+    flip.hidden = !made;
+    flip.setAttribute("aria-pressed", String(plain));
+    draw();
+  }
+
+  function view(next) {
+    if (made) made.remove();
+    made = next;
+    if (made) scroller.before(made);
+    place();
+  }
 
   function clear() {
     pre.replaceChildren();
@@ -46,7 +63,7 @@ export function valueBox(label, limit) {
       if (end > coloured) piece("plain", text.slice(coloured, end));
       drawn = end;
     }
-    more.hidden = text.length <= limit && !rest;
+    more.hidden = (text.length <= limit && !rest) || scroller.hidden;
     if (!more.hidden) {
       more.textContent = all ? "Show less" : "Show all " + bytes(rest ? rest.size : text.length);
       more.setAttribute("aria-expanded", String(all));
@@ -76,9 +93,10 @@ export function valueBox(label, limit) {
   }
 
   return {
-    node,
+    node, view,
     show(next, asJSON, more = null) {
       if (loaded || (next === text && asJSON === json)) return;
+      if (made) view(null);
       rest = more;
       // Text usually grows; any other change redraws it.
       if (asJSON !== json || next.length < text.length || !next.startsWith(text)) clear();

@@ -63,6 +63,8 @@ export function views({ main, chooser, root, pick, inspector, actions, choose, c
     if (!call) return;
     card = { key, ...createCard(call, actions) };
     card.node.tabIndex = -1;
+    mark(card.node, "chosen", "true");
+    card.update();
     card.tick(now);
     inspector.replaceChildren(card.node);
   }

@@ -35,14 +35,17 @@ export function state(call) {
   return { word, icon, because };
 }
 
-const TOLD = new WeakMap(); // call → what telling returns, once its args are complete
+let told = new WeakMap(); // call → what telling returns, once its args are complete
+let teller = () => ""; // of the renderers, once they are loaded
 const LONG = 60, SHORT = 200, FIRST = 2_000; // characters that are shown, of a short text, and of the args that are searched
 
 // telling returns the text that tells a call from others of its tool: the first short text in
-// its args, or else the first text, and of an address the host.
+// its args, or else the first text, and of an address the host. tellBy sets a function that comes first.
+export function tellBy(f) { told = new WeakMap(), teller = f; }
+
 export function telling(call) {
-  if (TOLD.has(call)) return TOLD.get(call);
-  const texts = [];
+  if (told.has(call)) return told.get(call);
+  const texts = [teller(call).split("\n")[0]].filter(Boolean);
   for (const [whole] of (call.args.text || call.argsRef?.preview || "").slice(0, FIRST).matchAll(/(?<=[:[,]\s*)"(?:[^"\\]|\\.)+"(?!\s*:)/g)) {
     try {
       texts.push(JSON.parse(whole).trim().replace(/^https?:\/\/(?:www\.)?([^/?#]+).*$/s, "$1").replace(/\s+/g, " "));
@@ -52,7 +55,7 @@ export function telling(call) {
   }
   const all = texts.find((t) => t !== "" && t.length <= SHORT) ?? texts[0] ?? "";
   const text = all.length > LONG ? all.slice(0, LONG - 1) + "…" : all;
-  if (call.argsDone) TOLD.set(call, text);
+  if (call.argsDone) told.set(call, text);
   return text;
 }
 

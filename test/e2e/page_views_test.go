@@ -172,7 +172,7 @@ func pageCopies(t *testing.T, web context.Context, home string) {
 	call := `{id: "call_0", tool: "quote", args: {text: ` + quotedJSON(args) + `}, argsDone: true, status: "completed", messageId: "m"}`
 	q := openTab(t, web, "light")
 	q.modules()
-	commands := eval[string](q, `import("/copies.js").then((m) => m.curlOf(`+call+`, "copied", `+quotedJSON(result)+`, `+quotedJSON(strings.TrimSuffix(home, "/"))+`))`)
+	commands := eval[string](q, `import("/written.js").then((m) => m.curlOf(`+call+`, "copied", `+quotedJSON(result)+`, `+quotedJSON(strings.TrimSuffix(home, "/"))+`))`)
 	if out, err := exec.CommandContext(t.Context(), "sh", "-c", commands).CombinedOutput(); err != nil {
 		t.Fatalf("%s\n%v\n%s", commands, err, out)
 	}

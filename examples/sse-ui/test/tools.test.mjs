@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { execFileSync } from "node:child_process";
 import { create, reduce } from "../reduce.js";
-import { jsonOf, curlOf, historyOf, excerptOf } from "../copies.js";
+import { excerptOf } from "../copies.js";
+import { jsonOf, curlOf, historyOf } from "../written.js";
 import { matcher, isNone, NONE } from "../search.js";
 import { recorder, callOf, mentions } from "../frames.js";
 
