@@ -12,8 +12,8 @@ const THIN = 0.15; // percent, minimum width of a bar
 const SOON = 10_000; // ms before a deadline in which it is written beside the bar
 
 // barRow returns {node, show(row, shown), move(window, now)}: show draws the row
-// of flatten, move places its bar in the window {from, to, room} of the axis. room is
-// the part of it in percent that a text beside a bar needs.
+// of flatten, move places its bar in the window {from, to, room, at} of the axis, of which at
+// returns the place of a time. room is the part of it in percent that a text beside a bar needs.
 export function barRow(id, { toggle, choose }) {
   const twist = el("button", { type: "button", class: "wf-twist", tabindex: "-1", "aria-hidden": "true", onclick: twisted }, icon("down"));
   const symbol = icon("run");
@@ -83,7 +83,7 @@ export function barRow(id, { toggle, choose }) {
   function move(view, now) {
     const { call } = row.node;
     const span = call ? { from: startOf(call), to: endOf(call, now) } : bounds(callsBelow(row.node), now);
-    const percent = (at) => ((at - view.from) / (view.to - view.from)) * 100;
+    const percent = (time) => ((view.at(time) - view.from) / (view.to - view.from)) * 100;
     const list = call ? phasesOf(call, now) : [{ phase: "group", ...span }];
     if (list.length === 0) list.push({ phase: "args", from: span.from, to: span.from });
     while (bar.children.length > list.length) bar.lastChild.remove();

@@ -10,8 +10,8 @@ const WIDTH = 1_000, HEIGHT = 36; // of the drawing, in its own units
 const STEP = 0.02; // of the axis, for an arrow key
 const DRAG = 3; // px until a press is a drag
 
-// overview returns {node, draw(steps, max, origin, now)}. range is the shown part
-// of the axis; changed() is called after the reader changed it.
+// overview returns {node, draw(steps, axis, origin, now)}. range is the shown part
+// of its places; changed() is called after the reader changed it.
 export function overview(range, changed) {
   const area = document.createElementNS(SVG, "path");
   const svg = document.createElementNS(SVG, "svg");
@@ -24,7 +24,7 @@ export function overview(range, changed) {
   const frame = el("div", { class: "wf-frame" }, left, right);
   const plane = el("div", { class: "wf-plane" }, svg, frame);
   const node = el("div", { class: "wf-overview" }, el("span", { class: "wf-label" }, "Open calls"), plane);
-  let origin = 0;
+  let origin = 0, axis = null;
 
   function handle(label, side) {
     return el("div", { class: "wf-handle " + side, role: "slider", tabindex: "0", "aria-label": label, "aria-valuemin": "0", onkeydown: (e) => key(e, side) });
@@ -34,7 +34,7 @@ export function overview(range, changed) {
     const { from, to } = range.full();
     return (at - from) / (to - from);
   };
-  const timeAt = (x) => {
+  const placeAt = (x) => {
     const { from, to } = range.full();
     const box = plane.getBoundingClientRect();
     return from + Math.min(1, Math.max(0, (x - box.left) / box.width)) * (to - from);
@@ -57,12 +57,12 @@ export function overview(range, changed) {
   // frame, or where the frame holds everything, it begins a new range.
   plane.addEventListener("pointerdown", (e) => {
     if (e.button !== 0) return;
-    const began = timeAt(e.clientX), shown = range.now(), x = e.clientX;
+    const began = placeAt(e.clientX), shown = range.now(), x = e.clientX;
     const side = e.target === left ? "from" : e.target === right ? "to" : e.target === frame && range.zoomed ? "both" : "new";
     plane.setPointerCapture(e.pointerId);
     const move = (to) => {
       if (Math.abs(to.clientX - x) < DRAG) return;
-      const at = timeAt(to.clientX);
+      const at = placeAt(to.clientX);
       if (side === "both") range.set(shown.from + at - began, shown.to + at - began);
       else {
         const fixed = side === "from" ? shown.to : side === "to" ? shown.from : began;
@@ -87,19 +87,19 @@ export function overview(range, changed) {
     for (const [side, at] of [[left, from], [right, to]]) {
       side.setAttribute("aria-valuemax", String(Math.round(full.to - full.from)));
       side.setAttribute("aria-valuenow", String(Math.round(at - full.from)));
-      side.setAttribute("aria-valuetext", offset(at - origin, 10));
+      side.setAttribute("aria-valuetext", offset(axis.time(at) - origin, 10));
     }
   }
 
   return {
     node, place,
-    draw({ steps, max }, begin, now) {
-      origin = begin;
+    draw({ steps, max }, line, begin, now) {
+      axis = line, origin = begin;
       const y = (n) => HEIGHT - (n / Math.max(max, 1)) * (HEIGHT - 6);
       const points = ["M0 " + HEIGHT];
       let last = 0;
       for (const [at, n] of steps) {
-        const x = (share(Math.min(at, now)) * WIDTH).toFixed(1);
+        const x = (share(axis.at(Math.min(at, now))) * WIDTH).toFixed(1);
         points.push("L" + x + " " + y(last).toFixed(1), "L" + x + " " + y(n).toFixed(1));
         last = n;
       }

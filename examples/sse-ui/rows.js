@@ -128,12 +128,16 @@ export function criticalPath(roots, now) {
 
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 86_400_000];
 
-// ticks returns the times at which an axis from..to, counted from origin, has at
-// most n lines, and the distance of two lines.
-export function ticks(from, to, origin, n) {
+// ticks returns the times at which the places from..to of an axis, counted from origin, have at
+// most n lines, and the distance of two lines. A break has none.
+export function ticks(axis, from, to, origin, n) {
   const step = STEPS.find((s) => (to - from) / s <= n) ?? Math.ceil((to - from) / n / 86_400_000) * 86_400_000;
-  const list = [];
-  for (let at = origin + Math.ceil((from - origin) / step) * step; at <= to; at += step) list.push(at);
+  const list = [], end = axis.time(to);
+  let start = axis.time(from);
+  for (const piece of [...axis.breaks, { from: end, to: end }]) {
+    for (let at = origin + Math.ceil((start - origin) / step) * step; at <= Math.min(piece.from, end); at += step) list.push(at);
+    start = Math.max(start, piece.to);
+  }
   return { step, list };
 }
 

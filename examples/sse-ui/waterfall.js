@@ -4,6 +4,7 @@
 
 import { el, icon, say, mark } from "./dom.js";
 import { terminal } from "./reduce.js";
+import { axis } from "./axis.js";
 import { agentOf } from "./card.js";
 import { barRow } from "./bars.js";
 import { overview } from "./overview.js";
@@ -14,7 +15,7 @@ import { duration, plural, time } from "./words.js";
 const AROUND = 6; // rows that exist above and below the visible ones
 const TICK_WIDTH = 96; // px, least distance of two lines of the axis
 const AHEAD = 0.16; // part of the axis after now, for deadlines that come near
-const LABEL = 40, SOON = 96; // px that the text of a line, and of a deadline, needs
+const LABEL = 40, SOON = 96, NEXT = 64; // px that the text of a line, of a deadline, and of a line beside a break needs
 const ZOOM = 1.6; // factor of a zoom step
 const TICK = 250; // ms between arrangements while only the time changes
 const SHARE = 8; // how much longer the pause between two arrangements is than an arrangement
@@ -39,7 +40,7 @@ export function waterfall(root, { choose, zoomed }) {
   let calls = [], runs = [], held = null; // held: {calls, runs, now} while paused
   let now = 0, run = "", critical = true, selected = "", serial = 0, frame = 0, later = 0, arranged = { at: 0, took: 0 };
   let wantedZoom = null; // the part of the axis to show, in ms from its origin
-  let scope = [], list = [], path = new Set(), origin = 0, rowHeight = 32, width = 800;
+  let scope = [], list = [], path = new Set(), origin = 0, line = axis([], 0), rowHeight = 32, width = 800;
   let top = 0, height = 480; // of the visible part of the list; reading them from the page takes long
 
   const measure = new ResizeObserver(() => {
@@ -74,7 +75,7 @@ export function waterfall(root, { choose, zoomed }) {
     arranged = { at: performance.now(), took: performance.now() - began };
   }
 
-  const axis = () => ({ ...view.now(), room: (100 * SOON) / width });
+  const drawn = () => ({ ...view.now(), room: (100 * SOON) / width, at: line.at });
   const shown = () => held ?? { calls, runs, now };
 
   function layout() {
@@ -86,10 +87,12 @@ export function waterfall(root, { choose, zoomed }) {
     list = rows.flatten(roots, collapsed);
     const end = shown().now;
     const span = rows.bounds(scope, end);
-    origin = span.from;
-    view.grow(span, scope.some(isOpen) ? AHEAD : undefined);
+    const before = view.zoomed && !view.following && view.now(), earlier = line;
+    origin = span.from, line = axis(scope, end);
+    view.grow({ from: line.at(span.from), to: line.at(span.to) }, scope.some(isOpen) ? AHEAD : undefined);
+    if (before) view.set(line.at(earlier.time(before.from)), line.at(earlier.time(before.to)));
     if (wantedZoom && scope.length > 0) {
-      view.set(origin + wantedZoom[0], origin + wantedZoom[1]);
+      view.set(line.at(origin + wantedZoom[0]), line.at(origin + wantedZoom[1]));
       wantedZoom = null;
       drawPause();
     }
@@ -109,7 +112,7 @@ export function waterfall(root, { choose, zoomed }) {
     const words = scope.length === 0 ? [] : [plural(scope.length, "call"), open > 0 ? open + " open" : "", duration(span.to - span.from),
       max > 1 ? "at most " + max + " at once" : "", path.size > 1 ? "critical path: " + plural(path.size, "call") : ""];
     say(parts.summary, words.filter(Boolean).join(" · "));
-    strip.draw({ steps, max }, origin, end);
+    strip.draw({ steps, max }, line, origin, end);
   }
 
   function showRuns() {
@@ -137,7 +140,7 @@ export function waterfall(root, { choose, zoomed }) {
     const first = Math.max(0, Math.floor(top / rowHeight) - AROUND);
     const last = Math.min(list.length, Math.ceil((top + height) / rowHeight) + AROUND);
     const used = new Set();
-    const end = shown().now, drawn = axis();
+    const end = shown().now, window = drawn();
     for (let i = first; i < last; i++) {
       const row = list[i], key = row.node.key;
       used.add(key);
@@ -147,7 +150,7 @@ export function waterfall(root, { choose, zoomed }) {
         canvas.append(bar.node);
       }
       bar.show(row, { index: i, top: i * rowHeight, selected: key === selected, critical: path.has(key), origin });
-      bar.move(drawn, end);
+      bar.move(window, end);
     }
     for (const [key, bar] of pool) {
       if (used.has(key)) continue;
@@ -159,34 +162,47 @@ export function waterfall(root, { choose, zoomed }) {
     else grid.removeAttribute("aria-activedescendant");
     const below = list.length - Math.floor((top + height - head.offsetHeight) / rowHeight);
     mark(box, "below", below > 0 ? below + " more below" : "");
-    drawAxis(drawn);
+    drawAxis(window);
   }
 
+  // drawAxis draws the lines with their times, and the breaks with what they leave out.
   function drawAxis({ from, to }) {
-    const { step, list: times } = rows.ticks(from, to, origin, Math.max(2, Math.floor(width / TICK_WIDTH)));
-    fill(lines, times.length, "i"), fill(labels, times.length, "span");
-    times.forEach((at, i) => {
-      const text = rows.offset(at - origin, step);
-      lines.children[i].style.left = labels.children[i].style.left = (((at - from) / (to - from)) * 100).toFixed(3) + "%";
+    const { step, list: times } = rows.ticks(line, from, to, origin, Math.max(2, Math.floor(width / TICK_WIDTH)));
+    const share = (time) => (line.at(time) - from) / (to - from);
+    const gaps = line.breaks.filter((b) => share(b.to) > 0 && share(b.from) < 1);
+    fill(lines, times.length, "i"), fill(labels, times.length + gaps.length, "span"), fill(parts.gaps, gaps.length, "i");
+    const label = (i, time, text, hidden) => {
+      labels.children[i].style.left = (share(time) * 100).toFixed(3) + "%";
       if (labels.children[i].textContent !== text) labels.children[i].textContent = text;
-      labels.children[i].hidden = ((at - from) / (to - from)) * width > width - LABEL;
+      labels.children[i].hidden = hidden || share(time) * width > width - LABEL;
+      mark(labels.children[i], "gap", String(i >= times.length));
+    };
+    times.forEach((time, i) => {
+      lines.children[i].style.left = (share(time) * 100).toFixed(3) + "%";
+      label(i, time, rows.offset(time - origin, step), gaps.some((b) => Math.abs(share(time) - share(b.from)) * width < NEXT));
     });
-    const { now: end } = shown();
-    const open = scope.some(isOpen) && end <= to && end >= from;
+    gaps.forEach((b, i) => {
+      const { style } = parts.gaps.children[i];
+      style.left = (share(b.from) * 100).toFixed(3) + "%", style.width = ((share(b.to) - share(b.from)) * 100).toFixed(3) + "%";
+      label(times.length + i, b.from, duration(b.to - b.from), false);
+    });
+    const end = shown().now, open = scope.some(isOpen) && share(end) <= 1 && share(end) >= 0;
     parts.edge.hidden = !open;
-    if (open) parts.edge.style.left = (((end - from) / (to - from)) * 100).toFixed(3) + "%";
+    if (open) parts.edge.style.left = (share(end) * 100).toFixed(3) + "%";
   }
 
   function tick(at) {
     now = at;
     if (held || !scope.some(isOpen)) return;
-    view.grow(rows.bounds(scope, now), AHEAD);
+    line.grow(now);
+    const { from, to } = rows.bounds(scope, now);
+    view.grow({ from: line.at(from), to: line.at(to) }, AHEAD);
     if (performance.now() - arranged.at >= TICK) soon();
     cancelAnimationFrame(frame);
     frame = requestAnimationFrame(() => {
-      const drawn = axis();
-      for (const bar of pool.values()) bar.move(drawn, now);
-      drawAxis(drawn);
+      const window = drawn();
+      for (const bar of pool.values()) bar.move(window, now);
+      drawAxis(window);
     });
   }
 
@@ -287,18 +303,18 @@ export function waterfall(root, { choose, zoomed }) {
   function zoomTo(factor) {
     const row = list[index()], now_ = shown().now;
     const span = row && rows.bounds(rows.callsBelow(row.node), now_);
-    view.by(factor, span && span.to < now_ ? (span.from + span.to) / 2 : undefined);
+    view.by(factor, span && span.to < now_ ? line.at((span.from + span.to) / 2) : undefined);
     changed();
   }
 
-  const timeAt = (x) => {
+  const placeAt = (x) => {
     const box = lines.getBoundingClientRect(), { from, to } = view.now();
     return from + ((x - box.left) / box.width) * (to - from);
   };
 
   function wheel(e) {
     const across = e.shiftKey ? e.deltaY : e.deltaX;
-    if (e.ctrlKey || e.metaKey) view.by(Math.exp(e.deltaY / 300), timeAt(e.clientX));
+    if (e.ctrlKey || e.metaKey) view.by(Math.exp(e.deltaY / 300), placeAt(e.clientX));
     else if (across !== 0 && view.zoomed) view.move(across / width);
     else return;
     e.preventDefault();
@@ -309,7 +325,7 @@ export function waterfall(root, { choose, zoomed }) {
   function drag(e) {
     const onAxis = head.contains(e.target);
     if (e.button !== 0 || e.pointerType === "touch" || !(onAxis || (view.zoomed && e.target.closest(".wf-track")))) return;
-    const x = e.clientX, began = timeAt(x), { from, to } = view.now();
+    const x = e.clientX, began = placeAt(x), { from, to } = view.now();
     const pixel = (to - from) / width;
     let moved = false;
     const move = (next) => {
@@ -317,14 +333,14 @@ export function waterfall(root, { choose, zoomed }) {
       if (!moved) grid.setPointerCapture(next.pointerId);
       moved = true;
       if (!onAxis) view.set(from - (next.clientX - x) * pixel, to - (next.clientX - x) * pixel);
-      else place(parts.brush, began, timeAt(next.clientX));
+      else place(parts.brush, began, placeAt(next.clientX));
       if (!onAxis) changed();
     };
     const up = (next) => {
       removeEventListener("pointermove", move);
       parts.brush.hidden = true;
       if (!moved || !onAxis) return;
-      const at = timeAt(next.clientX);
+      const at = placeAt(next.clientX);
       view.set(Math.min(began, at), Math.max(began, at));
       changed();
     };
@@ -341,11 +357,11 @@ export function waterfall(root, { choose, zoomed }) {
   }
 
   function hover(e) {
-    const at = timeAt(e.clientX), { from, to } = view.now();
+    const at = placeAt(e.clientX), { from, to } = view.now();
     cursor.hidden = !(at >= from && at <= to) || e.pointerType === "touch";
     if (cursor.hidden) return;
     cursor.style.left = ((at - from) / (to - from)) * 100 + "%";
-    cursor.firstChild.textContent = rows.offset(at - origin, (to - from) / 100);
+    cursor.firstChild.textContent = rows.offset(line.time(at) - origin, (to - from) / 100);
   }
 
   grid.addEventListener("keydown", keyed);
@@ -357,7 +373,8 @@ export function waterfall(root, { choose, zoomed }) {
   grid.addEventListener("dblclick", (e) => {
     const row = list.find((r) => r.node.key === e.target.closest(".wf-row")?.dataset.key);
     if (!row) return;
-    const { from, to } = rows.bounds(rows.callsBelow(row.node), shown().now);
+    const span = rows.bounds(rows.callsBelow(row.node), shown().now);
+    const from = line.at(span.from), to = line.at(span.to);
     view.set(from - (to - from) * 0.1, to + (to - from) * 0.1);
     changed();
   });
@@ -370,7 +387,7 @@ export function waterfall(root, { choose, zoomed }) {
     show, tick, select,
     get zoom() {
       const { from, to } = view.now();
-      return view.zoomed ? Math.round(from - origin) + "-" + Math.round(to - origin) : "";
+      return view.zoomed ? Math.round(line.time(from) - origin) + "-" + Math.round(line.time(to) - origin) : "";
     },
     zoomTo(text) {
       const parts = /^(-?\d+)-(\d+)$/.exec(text);
@@ -419,6 +436,7 @@ function build(root, strip, on) {
   const tools = el("div", { class: "wf-tools", role: "toolbar", "aria-label": "Waterfall" }, runs, pause, critical,
     el("span", { class: "wf-zoom" }, button("minus", "", { onclick: on.less, "aria-label": "Zoom out" }), button("plus", "", { onclick: on.more, "aria-label": "Zoom in" }), fit));
   const lines = el("div", { class: "wf-lines" }), labels = el("div", { class: "wf-labels" });
+  const gaps = el("div", { class: "wf-plane wf-gaps", "aria-hidden": "true" });
   const edge = el("i", { class: "wf-edge", hidden: true }), brush = el("i", { class: "wf-brush", hidden: true });
   const cursor = el("i", { class: "wf-cursor", hidden: true }, el("b"));
   const head = el("div", { class: "wf-head", role: "row", "aria-rowindex": "1" },
@@ -427,9 +445,9 @@ function build(root, strip, on) {
   const behind = el("div", { class: "wf-plane", "aria-hidden": "true" }, lines);
   const above = el("div", { class: "wf-plane above", "aria-hidden": "true" }, labels, edge, brush, cursor);
   const grid = el("div", { class: "wf-grid", role: "treegrid", tabindex: "0", "aria-label": "Calls on a time axis" }, head, canvas);
-  const box = el("div", { class: "wf-box" }, behind, grid, above);
+  const box = el("div", { class: "wf-box" }, behind, grid, gaps, above);
   const legend = el("p", { class: "wf-legend" }, ...[["args", "Arguments"], ["waiting", "Waiting"], ["running", "Running"], ["due", "Deadline"], ["path", "Critical path"]]
     .map(([phase, text]) => el("span", {}, el("i", { "data-phase": phase }), text)));
   root.replaceChildren(el("header", { class: "wf-header" }, el("h2", {}, "Waterfall"), summary, tools), strip, box, legend);
-  return { summary, runs, pause, pauseText, pauseIcon, fit, critical, lines, labels, edge, brush, cursor, head, canvas, box, grid };
+  return { summary, runs, pause, pauseText, pauseIcon, fit, critical, lines, labels, gaps, edge, brush, cursor, head, canvas, box, grid };
 }

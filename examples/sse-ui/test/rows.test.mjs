@@ -1,12 +1,13 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { tree, flatten, parentsOf, bounds, concurrency, criticalPath, ticks, offset } from "../rows.js";
+import { axis } from "../axis.js";
 import { range } from "../range.js";
 
 let serial = 0;
 const call = (from, to, more = {}) => ({
   call: String(++serial), id: "id-" + serial, run: "r", namespace: "", parent: "", seenAt: from, startedAt: from,
-  status: to === undefined ? "args_complete" : "completed", endedAt: to ?? 0, ...more,
+  status: to === undefined ? "args_complete" : "completed", endedAt: to ?? 0, waits: [], ...more,
 });
 const agent = (namespace) => namespace.split("|").slice(0, -1).join("|").split(":")[0];
 const shape = (nodes) => nodes.map((n) => [n.group || n.call.call, ...shape(n.children)]);
@@ -57,9 +58,9 @@ test("the critical path goes back from the call that ended last", () => {
 });
 
 test("the lines of an axis are round and few", () => {
-  assert.deepEqual(ticks(90, 1_130, 100, 6), { step: 200, list: [100, 300, 500, 700, 900, 1_100] });
+  assert.deepEqual(ticks(axis([], 0), 90, 1_130, 100, 6), { step: 200, list: [100, 300, 500, 700, 900, 1_100] });
   for (const length of [3, 70, 999, 12_345, 600_000, 90_000_000, 4e9]) {
-    const { list } = ticks(17, 17 + length, 17, 8);
+    const { list } = ticks(axis([], 0), 17, 17 + length, 17, 8);
     assert.ok(list.length >= 1 && list.length <= 9, length + " ms has " + list.length + " lines");
   }
 });
@@ -86,4 +87,39 @@ test("a range follows the end, holds, and fits", () => {
   assert.equal(r.now().to, 5_100);
   r.fit();
   assert.deepEqual([r.now(), r.zoomed], [{ from: -100, to: 5_100 }, false]);
+});
+
+test("an idle period and one very long call break the axis", () => {
+  const quick = (from) => [call(from, from + 200), call(from + 250, from + 500), call(from + 300, from + 600)];
+  const CASES = [
+    ["a minute without calls", [...quick(0), ...quick(60_000)], 1],
+    ["two of them", [...quick(0), ...quick(60_000), ...quick(120_000)], 2],
+    ["a call of five minutes among quick ones", [...quick(0), call(100, 300_000), ...quick(300_000)], 1],
+    ["an open call", [...quick(0), call(100)], 1],
+    ["calls that are alike", [call(0, 10_000), call(10_010, 20_000), call(20_010, 30_000)], 0],
+    ["a call alone", [call(0, 60_000)], 0],
+    ["a second without calls", [...quick(0), ...quick(1_500)], 0],
+    ["pauses that are a small part each", Array.from({ length: 20 }, (_, i) => quick(i * 5_000)).flat(), 0],
+    ["no calls", [], 0],
+  ];
+  for (const [what, calls, want] of CASES) {
+    const now = 320_000, line = axis(calls, now), { from, to } = bounds(calls, now);
+    assert.equal(line.breaks.length, want, what);
+    // Each time has its place, in order, and the quick calls keep their length.
+    let last = -Infinity;
+    for (let t = from; t <= to; t += (to - from || 1) / 500) {
+      const at = line.at(t);
+      assert.ok(at > last, what);
+      assert.ok(Math.abs(line.time(at) - t) < 0.01, what + ": " + t + " is " + line.time(at));
+      last = at;
+    }
+    if (want > 0) assert.ok(line.at(200) - line.at(0) > 0.02 * (line.at(to) - line.at(from)), what + ": a call of 200 ms is seen");
+    for (const at of ticks(line, line.at(from), line.at(to), from, 8).list) assert.ok(line.breaks.every((b) => at <= b.from || at >= b.to), what);
+  }
+});
+
+test("a break that goes on grows", () => {
+  const line = axis([call(0, 200), call(250, 500), call(300)], 60_000), at = line.at(60_000);
+  line.grow(70_000);
+  assert.ok(Math.abs(line.at(70_000) - at) < 1);
 });
