@@ -1,7 +1,6 @@
 // Opening a file with events, by drop or by choice, and saving a session as one.
 
-import { createReplay } from "./replay.js";
-import { load } from "./stage.js";
+import { load, record } from "./stage.js";
 import { el } from "./dom.js";
 
 // FILE is the fragment of the page's address while a file is shown.
@@ -63,7 +62,7 @@ export function opener({ inputs, zone, complain, onOpen }) {
 // of JSON, or as a page that shows them without a server.
 export async function download(session, replay, url, page = false) {
   const { formatEvents, formatPage } = await import("./later.js");
-  replay ??= await load(url, createReplay());
+  replay ??= await load(url, await record());
   const records = Array.from({ length: replay.length }, (_, i) => replay.record(i));
   const name = session || records[0]?.event.session || "session";
   const events = formatEvents(records, name);

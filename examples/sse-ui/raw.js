@@ -5,6 +5,7 @@ import { el, say, mark } from "./dom.js";
 import { bytes, plural } from "./words.js";
 import { callOf } from "./frames.js";
 import { sides } from "./sides.js";
+import { splitter } from "./splitter.js";
 
 const PAGE = 200; // rows
 
@@ -30,7 +31,11 @@ export function rawView(root, actions) {
   const pages = el("div", { class: "raw-pages" }, older, newer, newest);
   const received = el("div", { class: "raw-received" }, scroller, pages);
   const columns = sides(actions);
-  root.replaceChildren(el("header", {}, title, numbers, which, both, beats, close), received, columns.node);
+  const height = splitter({
+    name: "frames", label: "Height of the page above the frames", usual: innerWidth > 720 ? 54 : 40, size: () => innerHeight,
+    apply: (above) => root.style.setProperty("height", 100 - above + "vh"),
+  });
+  root.replaceChildren(height, el("header", {}, title, numbers, which, both, beats, close), received, columns.node);
 
   function arrange(side) {
     received.hidden = beats.hidden = side;

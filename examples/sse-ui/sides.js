@@ -4,6 +4,7 @@ import { el, say } from "./dom.js";
 import { bytes, plural } from "./words.js";
 import { parser, complaint } from "./sse.js";
 import { mentions } from "./frames.js";
+import { splitter } from "./splitter.js";
 
 const PROTOCOLS = { native: "Native", "ai-sdk": "AI SDK", "ag-ui": "AG-UI", langgraph: "LangGraph" };
 const MAX_READ = 5_000; // frames of a protocol
@@ -23,7 +24,7 @@ export function sides(actions) {
     open(call) {
       this.close();
       columns = Object.entries(PROTOCOLS).map(([name, title]) => column(name, title, call, actions));
-      node.replaceChildren(...columns.map((c) => c.node));
+      node.replaceChildren(...columns.flatMap((c, i) => (i === 0 ? [c.node] : [between(columns[i - 1], c), c.node])));
       for (const c of columns) c.read();
     },
     close() {
@@ -34,6 +35,17 @@ export function sides(actions) {
       for (const c of columns) c.draw();
     },
   };
+}
+
+// between returns the separator of two columns.
+function between({ node: left, title }, { node: right }) {
+  return splitter({
+    name: "side " + title, label: "Width of " + title, usual: 50, beside: true, size: () => left.offsetWidth + right.offsetWidth,
+    apply(share) {
+      const both = (Number(left.style.flexGrow) || 1) + (Number(right.style.flexGrow) || 1);
+      left.style.flexGrow = (both * share) / 100, right.style.flexGrow = both * (1 - share / 100);
+    },
+  });
 }
 
 function column(name, title, call, actions) {
@@ -108,7 +120,7 @@ function column(name, title, call, actions) {
   }
 
   return {
-    node, read, draw,
+    node, title, read, draw,
     stop() {
       clearTimeout(quiet);
       abort.abort();

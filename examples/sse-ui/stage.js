@@ -1,7 +1,6 @@
 // What the page shows: the live session, a moment of its past, or the events of a
 // file.
 
-import { createReplay } from "./replay.js";
 import { subscribe } from "./sse.js";
 import { eventOf } from "./store.js";
 
@@ -57,17 +56,20 @@ export function stage(bar, { changed, left }) {
       shown.bar?.grow();
     },
     async replay(url) {
-      const replay = createReplay();
+      const replay = await record();
       await load(url, replay, (s) => (loading = s));
       if (replay.length > 0) await show("replay", replay, { title: "Replay", closeText: "Back to live", plays: true });
     },
     async file(name, events) {
-      const replay = createReplay();
+      const replay = await record();
       events.forEach((event, i) => replay.push(event, i + 1, 0));
       await show("file", replay, { title: "Replay of " + name, closeText: "Close file" });
     },
   };
 }
+
+// record returns an empty replay.
+export const record = async () => (await import("./later.js")).createReplay();
 
 // load reads the stored events of a session into replay. begun receives the stream,
 // which can be closed.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,12 +66,19 @@ func TestBuilt(t *testing.T) {
 func built(t *testing.T) map[string][]byte {
 	t.Helper()
 	made := map[string][]byte{}
+	style := api.Build(api.BuildOptions{EntryPoints: []string{"later.css"}, MinifyWhitespace: true, MinifySyntax: true})
+	if len(style.Errors) > 0 {
+		t.Fatalf("esbuild: %v", style.Errors)
+	}
 	for _, name := range []string{"app.js", "later.js", "renderers.js", "theme.js", "page.css"} {
 		options := api.BuildOptions{
 			EntryPoints: []string{name}, Bundle: true, Format: api.FormatESModule, Target: api.ES2022,
 			MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, LogLevel: api.LogLevelWarning,
 		}
-		if name == "app.js" {
+		switch name {
+		case "later.js":
+			options.Define = map[string]string{"LATER_CSS": strconv.Quote(strings.TrimSpace(string(style.OutputFiles[0].Contents)))}
+		case "app.js":
 			options.External = []string{"./later.js", "./renderers.js"}
 		}
 		result := api.Build(options)

@@ -4,6 +4,7 @@ import { mark } from "./dom.js";
 import { createCard } from "./card.js";
 import { runsOf } from "./select.js";
 import { stored, store } from "./storage.js";
+import { splitter } from "./splitter.js";
 import { waterfall } from "./waterfall.js";
 
 const WIDE = "(min-width: 900px)"; // with space for both
@@ -17,6 +18,10 @@ const VIEWS = ["cards", "waterfall", "both"];
 // when the reader chose a view or a part of the time axis.
 export function views({ main, chooser, root, pick, inspector, actions, choose, changed, moved }) {
   const flow = waterfall(root, { choose: chosen, zoomed: moved });
+  root.after(splitter({
+    name: "split", label: "Width of the waterfall", usual: 54, least: 25, most: 75, beside: true, size: () => main.clientWidth,
+    apply: (share) => main.style.setProperty("--split", share + "%"),
+  }));
   let last = null, now = 0, card = null, chosenKey = "";
 
   // hide hides the waterfall of an empty session, or if it is not chosen.
