@@ -12,7 +12,7 @@ const RESULT_SHOWN = 4 << 10;
 
 // RICH values are hard to read as JSON: edits, commands, lists of objects, images, long texts. Others
 // are rendered when their call is chosen.
-const RICH = /^\s*\[\s*\{|"(?:old_?[st]|patch|diff|command|cmd)\w*"\s*:|data:image\/|^(?:diff --git |--- |\*\*\* Begin)|\\n/;
+const RICH = /\[\s*\{|"(?:old_?[st]|patch|diff|command|cmd)\w*"\s*:|data:image\/|^(?:diff --git |--- |\*\*\* Begin)|\\n/;
 
 // TOOLS are texts about the tool of a call that was closed.
 const TOOLS = { stopped: "The tool stopped", finished_anyway: "The tool ran on to its end", unknown: "The tool may still be running, reported" };

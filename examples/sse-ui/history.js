@@ -11,6 +11,7 @@ import { ago, duration, plural, state, time } from "./words.js";
 
 const READ = 100; // maximum number of sessions whose runs are read
 const LISTED = 1_000; // maximum number of sessions that the server lists
+const JUDGED = 30; // newest sessions whose results are read, which can be large, to count the failures
 const MAX_HITS = 200;
 const READS = "run_started,run_finished,human_message,tool_call_start,message_finished";
 const TITLE = 120; // characters
@@ -32,7 +33,7 @@ export function history(root) {
   root.replaceChildren(form, found, halt, hits, list);
   const tools = el("div", { class: "hi-tools", role: "region", "aria-label": "Numbers per tool", tabindex: "0", hidden: true });
   root.insertBefore(tools, list);
-  const known = new Map(); // session → {last, title, calls, tokens, runs: Map(id → run)}
+  const known = new Map(); // session → {last, title, calls, failed, tokens, runs: Map(id → run)}
   let sessions = [], reading = null, searching = null; // searching: {close, report(over)} of the search under way
 
   // ---- the list
@@ -59,16 +60,16 @@ export function history(root) {
     list.replaceChildren(...rows.map((row) => rowOf(row, open.has(row.session))));
   }
 
-  function rowOf({ session, when, open, title, calls, tokens, runs: all }, expanded) {
+  function rowOf({ session, when, open, about: plan, title, calls, failed, tokens, runs: all }, expanded) {
     const last = all.at(-1);
     const [word, symbol] = RUNS[open > 0 ? "" : last?.status ?? ""] ?? RUNS.completed;
     const seen = last || open > 0;
-    const about = [title ? session : "", calls ? plural(calls, "call") : "", tokens ? tokens.toLocaleString("en") + " tokens" : ""].filter(Boolean).join(" · ");
+    const about = [title || plan ? session : "", calls ? plural(calls, "call") : "", failed ? failed + " failed" : "", tokens ? tokens.toLocaleString("en") + " tokens" : ""].filter(Boolean).join(" · ");
     const link = el("a", { href: linkTo({ session }), "data-status": open > 0 ? "open" : last?.status || (last ? "open" : "") },
-      icon(seen ? symbol : "info"), el("span", { class: "hi-title" }, el("span", { class: "name" }, title || session), about ? el("small", {}, about) : null),
+      icon(seen ? symbol : plan ? "play" : "info"), el("span", { class: "hi-title" }, el("span", { class: "name" }, title || plan || session), about ? el("small", {}, about) : null),
       open > 0 ? el("span", { class: "chip" }, open + " open") : null,
-      el("span", { class: "hi-outcome" }, seen ? word : "", last?.endedAt ? " · " + duration(last.endedAt - last.startedAt) : ""),
-      el("span", { class: "when" }, when));
+      el("span", { class: "hi-outcome" }, seen ? word : plan ? "Starts when opened" : "", last?.endedAt ? " · " + duration(last.endedAt - last.startedAt) : ""),
+      plan ? null : el("span", { class: "when" }, when));
     if (all.length < 2) return el("li", {}, link);
     return el("li", {}, link, el("details", { open: expanded, "data-session": session }, el("summary", {}, plural(all.length, "run")),
       el("ol", {}, ...[...all].reverse().map((run) => el("li", {}, runLink(session, run))))));
@@ -83,13 +84,22 @@ export function history(root) {
   // readRuns reads the runs of the sessions that have new events.
   function readRuns() {
     if (reading) return;
-    const changed = sessions.filter((s) => known.get(s.session)?.last !== s.last).slice(0, READ);
+    const changed = sessions.filter((s) => !s.about && known.get(s.session)?.last !== s.last).slice(0, READ);
     if (changed.length === 0) return;
-    const fresh = new Map(changed.map((s) => [s.session, { last: s.last, title: "", calls: 0, tokens: 0, runs: new Map() }]));
+    const fresh = new Map(changed.map((s) => [s.session, { last: s.last, title: "", calls: 0, failed: known.get(s.session)?.failed ?? 0, tokens: 0, runs: new Map() }]));
     const end = () => {
-      reading = null;
       for (const [session, entry] of fresh) known.set(session, entry);
       draw();
+      const judged = [...fresh].slice(0, JUDGED).filter(([, entry]) => entry.calls > 0);
+      const failed = new Map(judged.map(([session]) => [session, 0]));
+      const count = (e) => ["error", "timeout"].includes(e.status) && failed.set(e.session, failed.get(e.session) + 1);
+      const counted = () => {
+        reading = null;
+        for (const [session, entry] of judged) entry.failed = failed.get(session);
+        draw();
+      };
+      if (judged.length === 0) counted();
+      else reading = scan([...failed.keys()], "tool_call_result", count, counted);
     };
     reading = scan(changed.map((s) => s.session), READS, (e) => add(fresh.get(e.session), e), end);
   }

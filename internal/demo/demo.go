@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"streamer/internal/cli"
+	"streamer/internal/gateway"
 	"streamer/internal/server"
 	"streamer/internal/session"
 )
@@ -53,6 +54,10 @@ func Run(ctx context.Context, out io.Writer, s *server.Server, o Options) error 
 	}
 	if err := alone(ctx, s); err != nil {
 		return err
+	}
+	now := time.Now()
+	for _, part := range p.parts {
+		s.Announced = append(s.Announced, gateway.SessionInfo{Session: part.name, Last: now, About: about(part.recorded)})
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()

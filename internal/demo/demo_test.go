@@ -248,6 +248,12 @@ func TestViewer(t *testing.T) {
 		ended <- Run(ctx, stopOn{"demo: 6 sessions, 74 calls: 54 completed, 4 timeout,", stop}, s, Options{Loop: true})
 	}()
 	<-s.Opened()
+	if body := read(t, s.Page()+"v1/sessions"); strings.Count(body, `"about":`) != len(names()) || !strings.Contains(body, "trip-planner-") {
+		t.Errorf("before the first round the list is %s, want %d sessions with what they show", body, len(names()))
+	}
+	if n := s.Viewers(); n != 0 {
+		t.Errorf("the list counts as %d viewers, want none", n)
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Page()+"v1/sessions/any/events", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -260,6 +266,20 @@ func TestViewer(t *testing.T) {
 	if err := <-ended; err != nil || !errors.Is(ctx.Err(), context.Canceled) {
 		t.Errorf("the demo ended with %v, %v; want the summary of two rounds to be printed", err, ctx.Err())
 	}
+}
+
+func read(t *testing.T, url string) string {
+	t.Helper()
+	resp, err := http.Get(url) //nolint:noctx // the server of this test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
 }
 
 // TestStopped: a demo that is to run once and is stopped before its end fails.

@@ -23,17 +23,18 @@ type player struct {
 	speed    time.Duration // how many times faster than recorded; 0 without pauses
 	broker   *client.Broker
 	rules    *session.Rules
-	viewers  func() int    // number of open event streams
+	viewers  func() int    // number of open event streams of all types
 	patience time.Duration // how long calls may stay open after the last input
 	parts    []*part
 }
 
 // part is one session of the demo.
 type part struct {
-	name   string // of the session
-	inputs []client.Recorded
-	calls  int // in inputs
-	log    callLog
+	name     string // of the session
+	recorded string // name of the recording
+	inputs   []client.Recorded
+	calls    int // in inputs
+	log      callLog
 }
 
 // newPlayer reads the recorded sessions. Their names end in suffix.
@@ -45,7 +46,7 @@ func newPlayer(server *server.Server, suffix string, speed time.Duration) (*play
 		if err != nil {
 			return nil, err
 		}
-		s := &part{name: name + "-" + suffix, inputs: inputs}
+		s := &part{name: name + "-" + suffix, recorded: name, inputs: inputs}
 		for _, e := range fold(inputs) {
 			if e.Type == events.ToolCallStart {
 				s.calls++

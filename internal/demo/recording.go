@@ -21,6 +21,24 @@ func names() []string {
 	return []string{"trip-planner", "code-review", "data-analyst", "support-desk", "supplier-check", "night-report"}
 }
 
+// about describes a session in the list of the page until it has begun.
+func about(name string) string {
+	switch name {
+	case "trip-planner":
+		return "Three calls at once, a tool that fails, and one without a result"
+	case "code-review":
+		return "Args that are cut off, a test run that fails, a denied call"
+	case "data-analyst":
+		return "Two sub-agents at once, and a call that waits for approval"
+	case "support-desk":
+		return "A new message cancels two calls, then all is stopped"
+	case "supplier-check":
+		return "A tree of three sub-agents, and a result of 72 KB"
+	default:
+		return "The stream stops in the middle of the args"
+	}
+}
+
 func recording(name string) ([]client.Recorded, error) {
 	data, err := files.ReadFile("sessions/" + name + ".jsonl")
 	if err != nil {

@@ -228,8 +228,8 @@ func TestSessions(t *testing.T) {
 	if _, body := do(t, "GET", url, ""); body != "[]\n" {
 		t.Errorf("no sessions: got %s, want []", body)
 	}
-	store.info = []SessionInfo{{"old", at, 0}, {"new <1>", at.Add(1500 * time.Millisecond), 2}}
-	want := `[{"session":"new \u003c1\u003e","last":"2026-03-02T10:00:01.500Z","open":2},{"session":"old","last":"2026-03-02T10:00:00.000Z","open":0}]` + "\n"
+	store.info = []SessionInfo{{"old", at, 0, "soon"}, {"new <1>", at.Add(1500 * time.Millisecond), 2, ""}}
+	want := `[{"session":"new \u003c1\u003e","last":"2026-03-02T10:00:01.500Z","open":2},{"session":"old","last":"2026-03-02T10:00:00.000Z","open":0,"about":"soon"}]` + "\n"
 	if _, body := do(t, "GET", url, ""); body != want {
 		t.Errorf("got %s, want %s", body, want)
 	}

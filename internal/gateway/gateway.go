@@ -101,8 +101,9 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 	return g, nil
 }
 
-// Clients returns the number of open event streams.
-func (g *Gateway) Clients() int { return g.streams.count() }
+// Viewers returns the number of open event streams that have all types. A reader of some
+// types, such as the list of sessions of the page, is none.
+func (g *Gateway) Viewers() int { return g.streams.whole() }
 
 // ServeHTTP answers a request and logs it.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -49,10 +49,11 @@ func (g *Gateway) sessions(w http.ResponseWriter, r *http.Request) error {
 		Session string      `json:"session"`
 		Last    events.Time `json:"last"`
 		Open    int         `json:"open"`
+		About   string      `json:"about,omitempty"`
 	}
 	list := []row{} // not nil: JSON must be [], not null
 	for _, s := range found[:min(limit, len(found))] {
-		list = append(list, row{s.Session, events.At(s.Last), s.Open})
+		list = append(list, row{s.Session, events.At(s.Last), s.Open, s.About})
 	}
 	respond.JSON(w, http.StatusOK, list)
 	return nil

@@ -66,4 +66,5 @@ type SessionInfo struct {
 	Session string
 	Last    time.Time // time of its last event
 	Open    int       // calls without a result
+	About   string    // description of a session that has not begun; "" for others
 }

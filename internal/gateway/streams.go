@@ -57,6 +57,17 @@ func (s *streams) count() int {
 	return len(s.open)
 }
 
+func (s *streams) whole() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for one := range s.open {
+		if c, ok := one.(*stream); !ok || c.types == nil {
+			n++
+		}
+	}
+	return n
+}
+
 func (s *streams) draining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -124,7 +124,7 @@ func (q queries) sessions(ctx context.Context, req query, _ int) (any, error) {
 	list, err := q.b.Sessions(ctx, req.Limit)
 	a := sessionsAnswer{[]sessionEntry{}}
 	for _, s := range list {
-		a.Sessions = append(a.Sessions, sessionEntry(s))
+		a.Sessions = append(a.Sessions, sessionEntry{s.Session, s.Last, s.Open})
 	}
 	return a, err
 }

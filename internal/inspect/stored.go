@@ -50,7 +50,7 @@ func Sessions(ctx context.Context, b *client.Broker, o Output, limit int, now ti
 	if o.JSON {
 		e := json.NewEncoder(o.W)
 		for _, s := range list {
-			if err := e.Encode(sessionEntry(s)); err != nil {
+			if err := e.Encode(sessionEntry{s.Session, s.Last, s.Open}); err != nil {
 				return err
 			}
 		}

@@ -45,6 +45,9 @@ type Server struct {
 	// Services are more NATS services, which Run serves if the process has the role
 	// gateway.
 	Services []natsservice.Service
+	// Announced are sessions that are listed although they have no events yet. They are set
+	// before Run.
+	Announced []gateway.SessionInfo
 
 	config   Config
 	log      zerolog.Logger
@@ -119,7 +122,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 		options.Tap = s.tap
 		options.Warnings = func() []string { return append(s.Worker.Warnings(), s.tap.Warnings()...) }
 	}
-	s.gateway, err = gateway.New(options, store{s.Broker, s.problem, s.opened}, sseui.Files(), s.log)
+	s.gateway, err = gateway.New(options, store{s.Broker, s.problem, s.opened, &s.Announced}, sseui.Files(), s.log)
 	return err
 }
 
@@ -202,7 +205,7 @@ func (s *Server) services() (list []natsservice.Service) {
 
 // Ready returns why this process is not ready, as /readyz does.
 func (s *Server) Ready(ctx context.Context) error {
-	return store{s.Broker, s.problem, s.opened}.Ready(ctx)
+	return store{s.Broker, s.problem, s.opened, &s.Announced}.Ready(ctx)
 }
 
 // admitAfter bounds how long inputs over HTTP wait for partitions that make no progress,
@@ -265,8 +268,8 @@ func (s *Server) Close() {
 // Opened returns a channel that is closed when inputs are accepted.
 func (s *Server) Opened() <-chan struct{} { return s.opened }
 
-// Viewers returns the number of open event streams.
-func (s *Server) Viewers() int { return s.gateway.Clients() }
+// Viewers returns the number of open event streams that have all types of events.
+func (s *Server) Viewers() int { return s.gateway.Viewers() }
 
 // Embedded reports whether the NATS server runs in this process.
 func (s *Server) Embedded() bool { return s.config.Broker.URL == "" }

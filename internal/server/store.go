@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"streamer/internal/client"
 	"streamer/internal/gateway"
@@ -15,6 +16,20 @@ type store struct {
 	*client.Broker
 	problem func() error    // why this process is not ready
 	opened  <-chan struct{} // closed when inputs are accepted
+	// announced are the sessions of Server.Announced.
+	announced *[]gateway.SessionInfo
+}
+
+// Sessions returns at most limit sessions: the announced ones that have no events, then the
+// newest.
+func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, error) {
+	list, err := s.Broker.Sessions(ctx, limit)
+	for _, a := range *s.announced {
+		if err == nil && !slices.ContainsFunc(list, func(b gateway.SessionInfo) bool { return a.Session == b.Session }) {
+			list = append(list, a)
+		}
+	}
+	return list, err
 }
 
 // Publish stores an input and returns its sequence. It waits until inputs are

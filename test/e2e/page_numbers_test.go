@@ -167,7 +167,7 @@ func pageNodes(t *testing.T, web context.Context, home string) {
 	}
 	p.screenshot("nodes")
 	p.do("choose a call", chromedp.Click(chromedp.CSS(".message:last-of-type .card")))
-	p.wait("its args", `document.activeElement.matches('.card[data-chosen="true"]') && document.activeElement.textContent.includes('"limit"')`)
+	p.wait("its args", `document.activeElement.matches('.card[data-chosen="true"]') && document.activeElement.textContent.includes("limit")`)
 	p.wait("its row", `document.querySelector('.wf-row[aria-selected="true"]')?.dataset.key === document.activeElement.dataset.call`)
 	p.screenshot("nodes-chosen")
 	p.loadAxe()

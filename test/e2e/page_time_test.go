@@ -142,6 +142,7 @@ func pageHistory(t *testing.T, web context.Context, home string) {
 	}
 	p.wait("an open session", row("history-1")+`.includes("1 open")`)
 	p.wait("a failed session", row("history-2")+`.includes("Failed · ")`)
+	p.wait("its failures", row("history-2")+`.includes("1 call · 1 failed")`)
 	eval[bool](p, `((f) => { f.querySelector("[type=search]").value = "NO SEATS"; f.requestSubmit(); return true; })(document.querySelector(".hi-form"))`)
 	p.wait("the call", `document.querySelectorAll(".hi-hits a").length === 1`)
 	p.wait("the numbers of the tool", `/^book_flight1[\d.]+ m?s[\d.]+ m?s10$/.test(document.querySelector(".hi-tools tbody tr")?.textContent)`)
