@@ -18,11 +18,25 @@ import (
 
 // pageLarge: 1,000 calls and 10,000 deltas, live and after a reload. No task takes 50 ms of
 // the processor: of the trace, the time of the thread counts, because another process can stop
-// it for longer.
+// it for longer. Other load still slows it, so that the best of three tries counts.
 func pageLarge(t *testing.T, web context.Context, home string) {
-	const most = 50 * time.Millisecond
+	const most, tries = 50 * time.Millisecond, 3
+	for n := 1; ; n++ {
+		got := thousandLive(t, web, home, fmt.Sprint("large-", n))
+		if got.processor <= most || testkit.Race {
+			return
+		}
+		if n == tries {
+			t.Fatalf("in each of %d tries a task of 1,000 live calls takes more than %s of the processor, the last %s", tries, most, got.processor)
+		}
+	}
+}
+
+// thousandLive returns the longest task of a page while 1,000 calls come.
+func thousandLive(t *testing.T, web context.Context, home, session string) task {
+	t.Helper()
 	p := openTab(t, web, "light")
-	p.open(home, "large")
+	p.open(home, session)
 	began := time.Now()
 	const all = `document.querySelectorAll('.card[data-state="args_complete"]').length === 1000`
 	live := p.traced(func() {
@@ -37,10 +51,8 @@ func pageLarge(t *testing.T, web context.Context, home string) {
 	})
 	t.Logf("and %s after a reload, %s", time.Since(began).Round(time.Millisecond), longest(again))
 	p.screenshot("large")
-	if live[0].processor > most && !testkit.Race {
-		t.Errorf("1,000 live calls: %s, want at most %s of the processor", longest(live), most)
-	}
 	p.quiet()
+	return live[0]
 }
 
 // thousand publishes 1,000 calls, whose args come in ten pieces each.
@@ -77,7 +89,7 @@ func longest(tasks []task) string {
 	return fmt.Sprintf("%d tasks, the longest with %s of the processor (%s)", len(tasks), tasks[0].processor, tasks[0].took)
 }
 
-// traced does something while the browser records its tasks, and returns those of pages, the
+// traced does something while the browser records its tasks, and returns those of the page, the
 // longest first.
 func (p *webPage) traced(do func()) []task {
 	p.t.Helper()
@@ -86,7 +98,6 @@ func (p *webPage) traced(do func()) []task {
 		PID, TID int
 		Dur      int64 // in µs
 		Tdur     int64 // of the thread
-		Args     struct{ Name string }
 	}
 	ended := make(chan struct{})
 	var list []traceEvent // until ended is closed
@@ -108,9 +119,10 @@ func (p *webPage) traced(do func()) []task {
 		p.t.Fatal("trace: ", err)
 	}
 	p.do("begin a trace", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-		_, err := cdp.Call(ctx, tab, tracing.Start, tracing.StartParams{TraceConfig: &tracing.TraceConfig{IncludedCategories: []string{"toplevel", "__metadata"}}})
+		_, err := cdp.Call(ctx, tab, tracing.Start, tracing.StartParams{TraceConfig: &tracing.TraceConfig{IncludedCategories: []string{"toplevel", "blink.user_timing"}}})
 		return err
 	}))
+	eval[bool](p, `(performance.mark("this thread"), true)`)
 	do()
 	p.do("end the trace", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
 		_, err := cdp.Call(ctx, tab, tracing.End, cdp.Empty{})
@@ -121,16 +133,13 @@ func (p *webPage) traced(do func()) []task {
 	case <-p.ctx.Done():
 		p.t.Fatal("the trace does not end")
 	}
-	type thread struct{ pid, tid int }
-	main := map[thread]bool{}
-	for _, e := range list {
-		if e.Name == "thread_name" && e.Args.Name == "CrRendererMain" {
-			main[thread{e.PID, e.TID}] = true
-		}
+	main := slices.IndexFunc(list, func(e traceEvent) bool { return e.Name == "this thread" })
+	if main < 0 {
+		p.t.Fatalf("the mark of the page is not in a trace of %d events", len(list))
 	}
 	var tasks []task
 	for _, e := range list {
-		if strings.HasSuffix(e.Name, "RunTask") && main[thread{e.PID, e.TID}] {
+		if strings.HasSuffix(e.Name, "RunTask") && e.PID == list[main].PID && e.TID == list[main].TID {
 			tasks = append(tasks, task{time.Duration(e.Dur) * time.Microsecond, time.Duration(e.Tdur) * time.Microsecond})
 		}
 	}
