@@ -216,7 +216,7 @@ function inside(value) {
 // ---- the style
 
 const STYLE = `
-.view { max-height: var(--most, 264px); overflow: auto; scrollbar-width: thin; padding: 8px 10px; border-radius: 8px; background: var(--sunk); font-size: 12px; }
+.view { max-height: var(--most, 264px); overflow: auto; padding: 8px 10px; border-radius: 8px; background: var(--sunk); font-size: 12px; }
 .view .view { max-height: none; padding: 0; }
 .view pre, .view dd { white-space: pre-wrap; overflow-wrap: anywhere; }
 .view .label { margin: 0 0 4px; overflow-wrap: anywhere; }
