@@ -64,7 +64,7 @@ const flow = views({ main, chooser: $("views"), root: $("waterfall"), pick: view
 // The page scrolls the conversation, or beside the waterfall a part of it.
 const follow = follower(
   () => (flow.name === "both" && !$("waterfall").hidden && roomy.matches ? $("scroll") : document.documentElement),
-  () => link.name !== "catching-up" && flow.name !== "waterfall",
+  () => !["idle", "catching-up"].includes(link.name) && flow.name !== "waterfall",
 );
 const guided = guide({ flow, timeline: $("timeline"), inspector: $("inspector"), reveal: kit.reveal, note: complain });
 

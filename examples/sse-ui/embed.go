@@ -1,9 +1,9 @@
 // Package sseui embeds the page that shows tool calls as they happen: plain
 // HTML, CSS and ES modules, without foreign resources. What is served is in dist:
-// the modules as one bundle, and as another what is used later; the style
+// the modules as one bundle, and as others what is used later and the renderers; the style
 // sheets as one. go generate writes it, and a test checks that it is current.
 //
-// The page promises to work under the policy default-src 'self', served from /
+// The page promises to work under the policy default-src 'self' with img-src data:, served from /
 // of the gateway whose API it reads, and to keep these attributes for tests in
 // a browser:
 //
@@ -17,10 +17,13 @@
 //	#main[data-stale]                                   true while the content is unconfirmed
 //	#stop[data-asked]                                   true from the click to the confirming event
 //	#stop[data-armed]                                   true if the next click stops several calls
+//	.view[data-view]                                    a rendered value: diff, terminal, content, table or map
 //	.message[data-message][data-role]                   a message
 //	.run[data-run], .run-end[data-status]               the start and the end of a run
 //	.notice[data-notice]                                rejected or orphan
 //	#main[data-view], [data-source]                     cards, waterfall or both; live, replay or file
+//	.wf-gaps i, .wf-labels [data-gap="true"]            a break of the axis, and what it leaves out
+//	[role="separator"]                                  what changes a size
 //	.wf-row[data-key][data-state][data-critical]        a row of the waterfall
 //	.agent[data-open]                                   the messages of a sub-agent
 //	#scrubber, .hi-list, .hi-hits                       the replay, the sessions, and the calls found

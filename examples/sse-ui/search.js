@@ -19,7 +19,7 @@ export function searchBar(root, { changed }) {
   const reset = el("button", { type: "button", class: "quiet", hidden: true, onclick: clear }, "Clear");
   const found = el("p", { class: "found", hidden: true });
   const spoken = el("p", { class: "sr", role: "status", id: "found" });
-  root.prepend(text, status, tool, least, reset, found, spoken);
+  root.prepend(el("div", { class: "search-row" }, text, status, tool, least, reset), found, spoken);
   let search = NONE, shows = matcher(NONE), timer = 0, tools = "", hidden = false, wanted = ""; // wanted: a tool without a call yet
 
   function update(byReader) {

@@ -436,16 +436,17 @@ function build(root, strip, on) {
   const tools = el("div", { class: "wf-tools", role: "toolbar", "aria-label": "Waterfall" }, runs, pause, critical,
     el("span", { class: "wf-zoom" }, button("minus", "", { onclick: on.less, "aria-label": "Zoom out" }), button("plus", "", { onclick: on.more, "aria-label": "Zoom in" }), fit));
   const lines = el("div", { class: "wf-lines" }), labels = el("div", { class: "wf-labels" });
-  const gaps = el("div", { class: "wf-plane wf-gaps", "aria-hidden": "true" });
-  const edge = el("i", { class: "wf-edge", hidden: true }), brush = el("i", { class: "wf-brush", hidden: true });
+  const edge = el("i", { class: "wf-edge", hidden: true }), gaps = el("div", { class: "wf-gaps" });
+  const marks = el("div", { class: "wf-plane wf-marks", "aria-hidden": "true" }, gaps, edge);
+  const brush = el("i", { class: "wf-brush", hidden: true });
   const cursor = el("i", { class: "wf-cursor", hidden: true }, el("b"));
   const head = el("div", { class: "wf-head", role: "row", "aria-rowindex": "1" },
     el("div", { class: "wf-name", role: "columnheader" }, "Call"), el("div", { class: "wf-track", role: "columnheader" }, "Time"), el("div", { class: "wf-end", role: "columnheader" }, "State"));
   const canvas = el("div", { class: "wf-canvas", role: "rowgroup" });
   const behind = el("div", { class: "wf-plane", "aria-hidden": "true" }, lines);
-  const above = el("div", { class: "wf-plane above", "aria-hidden": "true" }, labels, edge, brush, cursor);
+  const above = el("div", { class: "wf-plane above", "aria-hidden": "true" }, labels, brush, cursor);
   const grid = el("div", { class: "wf-grid", role: "treegrid", tabindex: "0", "aria-label": "Calls on a time axis" }, head, canvas);
-  const box = el("div", { class: "wf-box" }, behind, grid, gaps, above);
+  const box = el("div", { class: "wf-box" }, behind, grid, marks, above);
   const legend = el("p", { class: "wf-legend" }, ...[["args", "Arguments"], ["waiting", "Waiting"], ["running", "Running"], ["due", "Deadline"], ["path", "Critical path"]]
     .map(([phase, text]) => el("span", {}, el("i", { "data-phase": phase }), text)));
   root.replaceChildren(el("header", { class: "wf-header" }, el("h2", {}, "Waterfall"), summary, tools), strip, box, legend);
