@@ -135,7 +135,8 @@ function control(event, body) {
   link.opened(body);
 }
 
-// renderers loads the renderers when the first value needs them.
+// renderers loads the renderers when the first value needs them. It returns null if they cannot be
+// loaded, such as while the server is away.
 let making = null;
 function renderers() {
   return (making ??= import("./renderers.js").then(({ createRenderers }) => {
@@ -145,7 +146,7 @@ function renderers() {
     shown = null;
     redraw();
     return made;
-  }));
+  }).catch(() => (making = null)));
 }
 
 // ---- drawing

@@ -95,7 +95,7 @@ export function createCard(call, actions, roving = false) {
     const { value } = parts[which], args = call.args.text;
     if (value.rendered === text || !(node.dataset.chosen === "true" || RICH.test(text) || (side === "result" && RICH.test(args)))) return;
     value.rendered = text;
-    const made = (await actions.renderers()).draw(side, text, call);
+    const made = (await actions.renderers())?.draw(side, text, call);
     if (!made || parts[which]?.value !== value || value.rendered !== text) return;
     value.view(made);
     if (roving) shield(node);

@@ -9,7 +9,7 @@ const EVERY = 100; // ms between two moves
 // follower returns {on, toEnd()}. box() returns the element that scrolls, and toEnd
 // scrolls it to its end while on is true and ready() returns true.
 export function follower(box, ready) {
-  let on = true, touched = 0, lastY = 0, due = 0;
+  let on = true, touched = -GESTURE, lastY = 0, due = 0, again = false;
 
   function toEnd() {
     if (on && ready()) box().scrollTop = 1e9;
@@ -28,7 +28,13 @@ export function follower(box, ready) {
     lastY = node.scrollTop;
   }, { passive: true, capture: true });
   // A burst of calls does not draw each of them: those beyond the window cost little.
-  new ResizeObserver(() => (due ||= setTimeout(() => (due = 0, toEnd()), EVERY))).observe($("timeline"));
+  function grown() {
+    again = !!due;
+    if (due) return;
+    toEnd();
+    due = setTimeout(() => (due = 0, again && grown()), EVERY);
+  }
+  new ResizeObserver(grown).observe($("timeline"));
 
   return {
     get on() { return on; },

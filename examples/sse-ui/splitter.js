@@ -12,7 +12,7 @@ const STEP = 2; // percent, for an arrow key
 export function splitter({ name, label, usual, least = 15, most = 85, beside = false, size, apply }) {
   const node = el("div", {
     class: "splitter", role: "separator", tabindex: "0", "aria-label": label, "aria-orientation": beside ? "vertical" : "horizontal",
-    "aria-valuemin": least, "aria-valuemax": most, onkeydown: key, onpointerdown: drag, ondblclick: () => set(usual),
+    "aria-valuemin": least, "aria-valuemax": most, onkeydown: key, onpointerdown: drag, ondblclick: () => move(usual),
   });
   let value = usual;
 
@@ -20,6 +20,10 @@ export function splitter({ name, label, usual, least = 15, most = 85, beside = f
     value = Math.round(Math.min(most, Math.max(least, next)) * 10) / 10;
     node.setAttribute("aria-valuenow", String(Math.round(value)));
     apply(value);
+  }
+
+  function move(next) {
+    set(next);
     store(name, String(value));
   }
 
@@ -28,14 +32,14 @@ export function splitter({ name, label, usual, least = 15, most = 85, beside = f
     if (by === undefined || e.ctrlKey || e.metaKey || e.altKey) return;
     e.preventDefault();
     e.stopPropagation();
-    set(value + by);
+    move(value + by);
   }
 
   function drag(e) {
     if (e.button !== 0) return;
     const spot = (e) => (beside ? e.clientX : e.clientY), from = spot(e), began = value;
     node.setPointerCapture(e.pointerId);
-    node.onpointermove = (e) => set(began + ((spot(e) - from) / size()) * 100);
+    node.onpointermove = (e) => move(began + ((spot(e) - from) / size()) * 100);
     node.onlostpointercapture = () => (node.onpointermove = null);
   }
 

@@ -39,10 +39,11 @@ let told = new WeakMap(); // call → what telling returns, once its args are co
 let teller = () => ""; // of the renderers, once they are loaded
 const LONG = 60, SHORT = 200, FIRST = 2_000; // characters that are shown, of a short text, and of the args that are searched
 
-// telling returns the text that tells a call from others of its tool: the first short text in
-// its args, or else the first text, and of an address the host. tellBy sets a function that comes first.
+// tellBy sets what returns the text of telling first, "" for the usual one.
 export function tellBy(f) { told = new WeakMap(), teller = f; }
 
+// telling returns the text that tells a call from others of its tool: the first short text in
+// its args, or else the first text, and of an address the host.
 export function telling(call) {
   if (told.has(call)) return told.get(call);
   const texts = [teller(call).split("\n")[0]].filter(Boolean);
