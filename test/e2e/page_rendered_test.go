@@ -12,12 +12,12 @@ import (
 // of each; nothing is loaded from an address in a value, and the text is one click away.
 func pageRendered(t *testing.T, web context.Context, home string) {
 	const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FABJADveWkH6oAAAAAElFTkSuQmCC"
+	const pictures = `[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + pixel + `"}},{"type":"image_url","image_url":{"url":"https://pictures.example.com/a.png"}}]`
 	calls := []struct{ tool, args, result, side, view, text string }{
 		{"Edit", `{"file_path":"a.py","old_string":"x = 1\ny","new_string":"x = 2\ny"}`, `"done"`, "args", "diff", "a.py+1 −1- x = 1\n+ x = 2\n  y\n"},
 		{"Bash", `{"command":"make test"}`, `{"stdout":"ok\n","stderr":"<b>bad</b>","exit_code":2}`, "result", "terminal", "ok\n<b>bad</b>exit code 2"},
 		{"list_files", `{}`, `[{"name":"<img src=x onerror=alert(1)>","size":1},{"name":"b","size":2}]`, "result", "table", "namesize<img src=x onerror=alert(1)>1b2"},
-		{"screenshot", `{}`, `[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + pixel + `"}},{"type":"image_url","image_url":{"url":"https://pictures.example.com/a.png"}}]`,
-			"result", "content", "Open the image at pictures.example.com"},
+		{"screenshot", `{}`, pictures, "result", "content", "Open the image at pictures.example.com"},
 		{"write_file", `{"path":"a","content":"one\ntwo"}`, `"ok"`, "args", "map", "pathacontentone\ntwo"},
 	}
 	p := openTab(t, web, "light")
