@@ -65,6 +65,7 @@ const flow = views({ main, chooser: $("views"), root: $("waterfall"), pick: view
 const follow = follower(
   () => (flow.name === "both" && !$("waterfall").hidden && roomy.matches ? $("scroll") : document.documentElement),
   () => !["idle", "catching-up"].includes(link.name) && flow.name !== "waterfall",
+  () => drawing !== 0,
 );
 const guided = guide({ flow, timeline: $("timeline"), inspector: $("inspector"), reveal: kit.reveal, note: complain });
 

@@ -4,12 +4,12 @@ import { $ } from "./dom.js";
 
 const NEAR = 120; // px from the end of the page that count as the end
 const GESTURE = 1_000; // ms after a gesture in which scrolling is attributed to it
-const EVERY = 100; // ms between two moves
+const EVERY = 100; // ms between two moves while busy
 
 // follower returns {on, toEnd()}. box() returns the element that scrolls, and toEnd
-// scrolls it to its end while on is true and ready() returns true.
-export function follower(box, ready) {
-  let on = true, touched = -GESTURE, lastY = 0, due = 0, again = false;
+// scrolls it to its end while on is true and ready() returns true, less often while busy() is true.
+export function follower(box, ready, busy) {
+  let on = true, touched = -GESTURE, lastY = 0, due = 0;
 
   function toEnd() {
     if (on && ready()) box().scrollTop = 1e9;
@@ -27,14 +27,11 @@ export function follower(box, ready) {
     if (near || (node.scrollTop < lastY && performance.now() - touched < GESTURE)) on = near;
     lastY = node.scrollTop;
   }, { passive: true, capture: true });
-  // A burst of calls does not draw each of them: those beyond the window cost little.
-  function grown() {
-    again = !!due;
-    if (due) return;
-    toEnd();
-    due = setTimeout(() => (due = 0, again && grown()), EVERY);
-  }
-  new ResizeObserver(grown).observe($("timeline"));
+  // A burst of calls does not show each of them: those beyond the window cost little.
+  new ResizeObserver(() => {
+    if (busy()) due ||= setTimeout(() => (due = 0, toEnd()), EVERY);
+    else toEnd();
+  }).observe($("timeline"));
 
   return {
     get on() { return on; },

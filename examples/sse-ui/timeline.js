@@ -230,6 +230,7 @@ function messageView(message, cardOf, gridOf) {
       node.insertBefore(blocks[i].node, foot);
     }
     mark(node, "superseded", String(message.superseded));
+    mark(node, "calls", String(message.blocks.some((b) => b.kind === "calls")));
     say(foot, footOf(message));
     return blocks.every((b, i) => b.update(message.blocks[i], until) !== false);
   }

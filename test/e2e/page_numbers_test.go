@@ -166,6 +166,7 @@ func pageNodes(t *testing.T, web context.Context, home string) {
 		t.Errorf("300 calls take %d elements, want at most %d", n, most)
 	}
 	p.screenshot("nodes")
+	p.wait("the newest in sight, as the page follows it", `((s) => s.scrollHeight - s.clientHeight - s.scrollTop < 2)(document.querySelector("#scroll"))`)
 	p.do("choose a call", chromedp.Click(chromedp.CSS(".message:last-of-type .card")))
 	p.wait("its args", `document.activeElement.matches('.card[data-chosen="true"]') && document.activeElement.textContent.includes("limit")`)
 	p.wait("its row", `document.querySelector('.wf-row[aria-selected="true"]')?.dataset.key === document.activeElement.dataset.call`)

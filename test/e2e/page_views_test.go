@@ -40,13 +40,13 @@ func pageAddress(t *testing.T, web context.Context, home string) {
 	p.everyState()
 	p.card("slow_query", "timeout", "")
 	p.do("the waterfall alone", chromedp.Click(chromedp.CSS(`#views input[value="waterfall"]`)))
-	eval[bool](p, `((s) => { s.value = "find"; s.dispatchEvent(new Event("input")); return true; })(document.querySelector("#find"))`)
+	eval[bool](p, `((s) => { s.value = "slow"; s.dispatchEvent(new Event("input")); return true; })(document.querySelector("#find"))`)
 	p.wait("the row alone", `document.querySelectorAll(".wf-row").length === 1`)
 	p.do("a row", chromedp.Click(chromedp.CSS(`.wf-row .wf-name`)))
 	p.press("+", "+")
 	p.wait("a zoomed axis", `document.querySelector(".wf-overview").dataset.zoomed === "true"`)
 	const shows = `[location.hash, document.querySelector("#main").dataset.view, document.querySelector("#find").value, document.querySelectorAll(".wf-row").length,
-		document.querySelector('.wf-row[aria-selected="true"]')?.textContent.includes("find_file"), document.querySelector(".wf-overview").dataset.zoomed].join(" ")`
+		document.querySelector('.wf-row[aria-selected="true"]')?.textContent.includes("slow_query"), document.querySelector(".wf-overview").dataset.zoomed].join(" ")`
 	want := eval[string](p, shows)
 	address := eval[string](p, "location.href")
 	eval[bool](p, `(localStorage.removeItem("view"), true)`)
