@@ -63,7 +63,7 @@ func pageHostile(t *testing.T, web context.Context, home string) {
 	p.wait("the card below", shown(`#inspector .card`))
 	p.reordered()
 	eval[bool](p, `(localStorage.removeItem("view"), location.hash = "", true)`)
-	p.wait("the history", shown(".hi-list"))
+	p.wait("the session in the history, which is read every 10 s", `document.querySelector(".hi-list")?.textContent.includes("hostile")`)
 	eval[bool](p, `(document.querySelector(".hi-form").requestSubmit(), true)`)
 	p.wait("calls", `document.querySelector(".hi-hits").textContent.includes("__proto__")`)
 	p.reordered()
