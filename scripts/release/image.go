@@ -20,8 +20,8 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// nobody is the user and the group of the image. The program needs no rights.
-const nobody = 65532
+// unprivileged is the user and the group of the image. The program needs no rights.
+const unprivileged = 65532
 
 // writeImage writes the image of the programs as an OCI archive, with a manifest for each
 // architecture. work is a directory for its parts.
@@ -59,7 +59,7 @@ func (s *source) imageOf(p *program) (v1.Image, error) {
 		return nil, err
 	}
 	files := []file{
-		{name: "data/", owner: nobody},
+		{name: "data/", owner: unprivileged},
 		{name: "etc/ssl/certs/ca-certificates.crt", body: authorities()},
 		{name: "streamer", body: body, executable: true},
 		{name: "usr/share/doc/streamer/LICENSES.txt", body: p.bill.texts()},
