@@ -33,7 +33,7 @@ type restoreCommand struct {
 }
 
 func (*restoreCommand) Help() string {
-	return `Creates the streams from a backup: on the servers of --nats-url, or else in the data directory. No streamer may run, and none of its streams may exist.
+	return `Creates the streams from a backup: on the servers of --nats-url, or else in the data directory. It prints which of them. No streamer may run, and none of its streams may exist.
 
 Example:
 
@@ -43,5 +43,9 @@ Example:
 func (c *restoreCommand) Run(ctx context.Context, std stdio) error {
 	o := c.Options()
 	o.Replicas = c.Replicas
-	return backup.Restore(ctx, o.Embedding(), c.Directory, client.NewProgressLine(std.err).Backup(std.out))
+	report := client.NewProgressLine(std.err).Backup(std.out)
+	if into := report.Into; o.URL == "" {
+		report.Into = func(string) { into("the data directory " + o.DataDir) }
+	}
+	return backup.Restore(ctx, o.Embedding(), c.Directory, report)
 }

@@ -109,7 +109,7 @@ func (c *tailCommand) Run(ctx context.Context, std stdio) error {
 type doctorCommand struct {
 	client.NATSFlags
 	JSON bool   `name:"json" help:"print one JSON array"`
-	Role string `placeholder:"ROLE" enum:"streamer,agent,frontend,subscriber" default:"streamer" help:"user to check, with its credentials: streamer, agent, frontend or subscriber; agent and frontend publish an interrupt of the session streamer-doctor and wait for its event, the others change nothing"`
+	Role string `placeholder:"ROLE" enum:"streamer,agent,frontend,subscriber" default:"streamer" help:"user to check, with its credentials: streamer, agent, frontend or subscriber; nothing is stored"`
 }
 
 func (c *doctorCommand) Run(ctx context.Context, std stdio) error {
