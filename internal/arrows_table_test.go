@@ -32,6 +32,7 @@ func modules() map[string]string {
 		"x/sync":               "golang.org/x/sync",
 		"x/sys":                "golang.org/x/sys",
 		"x509roots":            "golang.org/x/crypto/x509roots",
+		"minio":                "github.com/minio/minio-go/v7",
 		"go-containerregistry": "github.com/google/go-containerregistry",
 	}
 }

@@ -22,7 +22,7 @@ type benchSSECommand struct {
 }
 
 func (c *benchSSECommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
-	return bench.Measured(std.out, i, c, c.JSON, func() (bench.Result, error) { return c.Measure(ctx) })
+	return bench.Measured(std.out, i, c, c.JSON, func() (bench.Measurement, error) { return c.Measure(ctx) })
 }
 
 type benchTapCommand struct {
@@ -31,7 +31,7 @@ type benchTapCommand struct {
 }
 
 func (c *benchTapCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
-	return bench.Measured(std.out, i, c, c.JSON, func() (bench.Result, error) { return c.Measure(ctx) })
+	return bench.Measured(std.out, i, c, c.JSON, func() (bench.Measurement, error) { return c.Measure(ctx) })
 }
 
 type benchBareCommand struct {
@@ -51,7 +51,7 @@ type benchPathCommand struct {
 func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
 	o := c.Options
 	o.Broker = c.RemoteFlags.Options()
-	return bench.Measured(std.out, i, &o, c.JSON, func() (bench.Result, error) {
+	return bench.Measured(std.out, i, &o, c.JSON, func() (bench.Measurement, error) {
 		log, err := server.Logger(std.err, "warn", "text")
 		if err != nil {
 			return nil, err

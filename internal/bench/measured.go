@@ -7,11 +7,11 @@ import (
 	"streamer/internal/cli"
 )
 
-// Result is what a measurement returns.
-type Result interface{ Print(w io.Writer) error }
+// Measurement is the outcome of a measurement.
+type Measurement interface{ Print(w io.Writer) error }
 
 // Measured checks the options, and prints what the measurement returns.
-func Measured(out io.Writer, i *cli.Invocation, options interface{ Check() error }, asJSON bool, measure func() (Result, error)) error {
+func Measured(out io.Writer, i *cli.Invocation, options interface{ Check() error }, asJSON bool, measure func() (Measurement, error)) error {
 	if err := options.Check(); err != nil {
 		return i.Misused("%v", err)
 	}

@@ -26,7 +26,7 @@ const unprivileged = 65532
 // writeImage writes the image of the programs as an OCI archive, with a manifest for each
 // architecture. work is a directory for its parts.
 func (s *source) writeImage(w io.Writer, programs []*program, work string) error {
-	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range programs {
 		image, err := s.imageOf(p)
 		if err != nil {
