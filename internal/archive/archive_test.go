@@ -137,7 +137,7 @@ func TestDamaged(t *testing.T) {
 
 // TestBucketRefused: a place or an endpoint that is none is named.
 func TestBucketRefused(t *testing.T) {
-	for _, c := range [][2]string{{"", "https://s3.example.com"}, {"/prefix", "https://s3.example.com"}, {"b", "s3.example.com"}, {"b", "https://"}} {
+	for _, c := range [][2]string{{"", "https://s3.example.com"}, {"/prefix", "https://s3.example.com"}, {"b", "s3.example.com"}, {"b", "https://"}, {"b", "https://example.com/path"}, {"b", "ftp://example.com"}} {
 		t.Run(c[0]+" "+c[1], func(t *testing.T) {
 			if _, err := openBucket(c[0], func(string) string { return c[1] }); err == nil || !strings.Contains(err.Error(), "need s3://bucket/prefix") {
 				t.Errorf("got error %v", err)

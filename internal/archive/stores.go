@@ -82,7 +82,7 @@ func openBucket(place string, env func(string) string) (*bucket, error) {
 	name, prefix, _ := strings.Cut(place, "/")
 	endpoint := cmp.Or(env("AWS_ENDPOINT_URL_S3"), env("AWS_ENDPOINT_URL"), "https://s3.amazonaws.com")
 	u, err := url.Parse(endpoint)
-	if err != nil || u.Host == "" || name == "" {
+	if err != nil || u.Host == "" || name == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/") != "" {
 		return nil, fmt.Errorf("need s3://bucket/prefix, and in AWS_ENDPOINT_URL_S3 a URL such as https://s3.example.com, not %q", endpoint)
 	}
 	c, err := minio.New(u.Host, &minio.Options{

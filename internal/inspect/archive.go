@@ -61,7 +61,7 @@ func Archive(ctx context.Context, b *client.Broker, o Output, opts ArchiveOption
 			return fmt.Errorf("session %s: %w", s.Session, err)
 		}
 	}
-	_, err = fmt.Fprintf(o.W, "%d events of %d sessions are in %d new files; %d sessions are not finished\n", a.events, len(sessions), a.files, left)
+	_, err = fmt.Fprintf(o.W, "new files: %d, with %d events; sessions: %d, not finished: %d\n", a.files, a.events, len(sessions), left)
 	return err
 }
 

@@ -24,7 +24,7 @@ func archived(t *testing.T, b *client.Broker, dir string, all bool) []string {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if last := lines[len(lines)-1]; !strings.Contains(last, fmt.Sprintf(" are in %d new files", len(lines)-1)) {
+	if last := lines[len(lines)-1]; !strings.HasPrefix(last, fmt.Sprintf("new files: %d, ", len(lines)-1)) {
 		t.Errorf("the last line is %q", last)
 	}
 	return lines[:len(lines)-1]

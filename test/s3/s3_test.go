@@ -111,13 +111,13 @@ func TestCommands(t *testing.T) {
 	var file string
 	testkit.Until(t, "the session is archived", func() error {
 		out := must("", "archive", "--to", to, "--idle", "0s")
-		if !strings.Contains(out, " 1 new files") {
+		if !strings.Contains(out, "new files: 1, ") {
 			return fmt.Errorf("got %s", out)
 		}
 		file, _, _ = strings.Cut(out, "\n")
 		return nil
 	})
-	if got := must("", "archive", "--to", to, "--idle", "0s"); !strings.HasPrefix(got, "0 events") {
+	if got := must("", "archive", "--to", to, "--idle", "0s"); !strings.HasPrefix(got, "new files: 0, ") {
 		t.Errorf("a second run printed %s", got)
 	}
 	if got, want := must("", "events", "s 1", "--from", to, "--json"), must("", "export", "s 1", "--values"); got != want {
