@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"debug/elf"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -223,13 +222,18 @@ func TestSign(t *testing.T) {
 			if err := sign(keyFile, file); err != nil {
 				t.Fatal(err)
 			}
-			text, err := os.ReadFile(file + ".sig")
+			text, err := os.ReadFile(file + bundleSuffix)
 			if err != nil {
 				t.Fatal(err)
 			}
-			signature, err := base64.StdEncoding.DecodeString(string(text))
+			var bundle struct {
+				MessageSignature struct {
+					MessageDigest struct{ Digest []byte }
+					Signature     []byte
+				}
+			}
 			sum := sha256.Sum256([]byte("sums\n"))
-			if err != nil || !ecdsa.VerifyASN1(&key.PublicKey, sum[:], signature) {
+			if err := json.Unmarshal(text, &bundle); err != nil || !bytes.Equal(bundle.MessageSignature.MessageDigest.Digest, sum[:]) || !ecdsa.VerifyASN1(&key.PublicKey, sum[:], bundle.MessageSignature.Signature) {
 				t.Errorf("signature %s does not verify, error %v", text, err)
 			}
 			signatures = append(signatures, string(text))

@@ -83,7 +83,7 @@ func (r *release) run(ctx context.Context) error {
 		if err := sign(r.key, filepath.Join(output, checksums)); err != nil {
 			return err
 		}
-		files = append(files, checksums+".sig")
+		files = append(files, checksums+bundleSuffix)
 	}
 	for _, name := range files {
 		fmt.Fprintln(r.log, filepath.Join(r.output, name))

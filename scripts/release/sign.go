@@ -6,14 +6,19 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"os"
 )
 
-// sign writes the signature of a file beside it, with the ending .sig, as `cosign
-// sign-blob` does: the signature of the SHA-256 of the file, as ASN.1 in base64. The same
-// key gives the same signature.
+// bundleSuffix is the ending of the file with a signature.
+const bundleSuffix = ".sigstore.json"
+
+// sign writes the signature of a file beside it, as a bundle of Sigstore with the key as
+// the verification material, which `cosign verify-blob --key` reads. The same key gives
+// the same bytes.
 func sign(keyFile, name string) error {
 	text, err := os.ReadFile(keyFile)
 	if err != nil {
@@ -32,7 +37,19 @@ func sign(keyFile, name string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(name+".sig", []byte(base64.StdEncoding.EncodeToString(signature)), 0o644) //nolint:gosec // G306: it is published
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		return err
+	}
+	hint := sha256.Sum256(public)
+	type object map[string]any
+	return writeFile(name+bundleSuffix, func(w io.Writer) error {
+		return json.NewEncoder(w).Encode(object{
+			"mediaType":            "application/vnd.dev.sigstore.bundle.v0.3+json",
+			"verificationMaterial": object{"publicKey": object{"hint": base64.StdEncoding.EncodeToString(hint[:])}},
+			"messageSignature":     object{"messageDigest": object{"algorithm": "SHA2_256", "digest": sum[:]}, "signature": signature},
+		})
+	})
 }
 
 // parseKey returns the ECDSA key of a PEM file without password.
