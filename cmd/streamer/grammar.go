@@ -34,6 +34,7 @@ type grammar struct {
 	Recover    recoverCommand    `cmd:"" group:"operate" help:"Repair an input log that lost its end, and close the calls and runs that lost inputs left open."`
 	Backup     backupCommand     `cmd:"" group:"operate" help:"Copy the streams to a directory while they are in use."`
 	Restore    restoreCommand    `cmd:"" group:"operate" help:"Create the streams from a backup."`
+	Forget     forgetCommand     `cmd:"" group:"operate" help:"Delete all that is stored of a session."`
 	Bench      benchCommand      `cmd:"" group:"operate" help:"Measure the whole path, or event streams."`
 	Ready      readyCommand      `cmd:"" group:"operate" help:"Ask a running server whether it is ready."`
 	Config     configCommand     `cmd:"" group:"operate" help:"Print the configuration that serve would use, and where each value comes from."`

@@ -46,6 +46,8 @@ type Store interface {
 	Track(ctx context.Context, token string) (Tracking, error)
 	// Sessions returns at most limit sessions that have events, newest first.
 	Sessions(ctx context.Context, limit int) ([]SessionInfo, error)
+	// Erase deletes all that is stored of a session. It can be repeated after an error.
+	Erase(ctx context.Context, token string) (Erased, error)
 	// Event reads one event of a session: events.ErrNotFound if it is not stored.
 	Event(ctx context.Context, token string, seq uint64) (events.Record, error)
 	// Blob reads a large value: events.ErrNotFound if it is not stored.
@@ -66,4 +68,11 @@ type SessionInfo struct {
 	Session string
 	Last    time.Time // time of its last event
 	Open    int       // calls without a result
+}
+
+// Erased is what an erasure deleted.
+type Erased struct {
+	Inputs int `json:"inputs"`
+	Events int `json:"events"`
+	Chunks int `json:"chunks"` // of large values, each of at most 64 KiB
 }
