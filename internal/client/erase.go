@@ -38,9 +38,9 @@ type erasure struct {
 	done  gateway.Erased
 
 	seq   uint64    // of the input
-	at    time.Time // when that was stored
-	known time.Time // when at was known, by the local clock
 	event uint64    // sequence of its event
+	saved time.Time // when the snapshot behind it was stored, by the clock of the server
+	known time.Time // when that was known, by the local clock
 }
 
 // Erase deletes the inputs, events, snapshots and large values of a session, and waits
@@ -121,11 +121,6 @@ func (e *erasure) begin(ctx context.Context) error {
 		return fmt.Errorf("the session is not erased: %w", a.Err)
 	}
 	e.seq = a.Seq
-	in, _, err := e.Input(ctx, e.seq)
-	if err != nil {
-		return err
-	}
-	e.at, e.known = in.At, time.Now()
 	err = e.Tail(ctx, e.token, from, func(r events.Record, _ bool) error {
 		if r.Type != events.SessionErased || r.ID.Seq != e.seq {
 			return nil
@@ -150,6 +145,7 @@ func (e *erasure) awaitSnapshot(ctx context.Context) error {
 			return err
 		}
 		if h := snapshot.ParseHeader(s.Header); ok && h.Input >= e.seq {
+			e.saved, e.known = s.At, time.Now()
 			return nil
 		}
 		if err := e.Backoff(ctx, try); err != nil {
@@ -158,8 +154,8 @@ func (e *erasure) awaitSnapshot(ctx context.Context) error {
 	}
 }
 
-// eraseChunks deletes the chunks of large values to which no event and no snapshot refers,
-// of whichever session they were.
+// eraseChunks deletes the chunks of large values that were stored before the snapshot and
+// to which no event and no snapshot refers, of whichever session they were.
 func (e *erasure) eraseChunks(ctx context.Context) error {
 	for {
 		stored, err := e.Chunks(ctx)
@@ -171,14 +167,16 @@ func (e *erasure) eraseChunks(ctx context.Context) error {
 		}
 		var wait time.Duration
 		for _, c := range stored {
-			if age := e.at.Add(time.Since(e.known)).Sub(c.At); age < e.keep {
+			switch age := e.saved.Add(time.Since(e.known)).Sub(c.At); {
+			case c.At.After(e.saved):
+			case age < e.keep:
 				wait = max(wait, e.keep-age)
-				continue
+			default:
+				if err := e.DeleteChunk(ctx, c); err != nil {
+					return err
+				}
+				e.done.Chunks++
 			}
-			if err := e.DeleteChunk(ctx, c); err != nil {
-				return err
-			}
-			e.done.Chunks++
 		}
 		if wait == 0 {
 			return nil
