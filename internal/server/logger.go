@@ -60,16 +60,27 @@ type notices struct {
 	mu     sync.Mutex
 	open   bool
 	denied []error
+	last   error
 }
 
 func (n *notices) log(msg string, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if err != nil {
+		n.last = err
+	}
 	if !n.open && err != nil && strings.Contains(err.Error(), client.Violation) {
 		n.denied = append(n.denied, err)
 		return
 	}
 	n.logger.Warn().Err(err).Msg(msg)
+}
+
+// why returns the error of the last notice that had one.
+func (n *notices) why() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last
 }
 
 // flush logs the notices that waited. Later ones do not wait.
