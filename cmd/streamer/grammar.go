@@ -35,6 +35,7 @@ type grammar struct {
 	Backup     backupCommand     `cmd:"" group:"operate" help:"Copy the streams to a directory while they are in use."`
 	Archive    archiveCommand    `cmd:"" group:"operate" help:"Copy the events of finished sessions to a directory or to S3, before they expire."`
 	Restore    restoreCommand    `cmd:"" group:"operate" help:"Create the streams from a backup."`
+	Forget     forgetCommand     `cmd:"" group:"operate" help:"Delete all that is stored of a session."`
 	Bench      benchCommand      `cmd:"" group:"operate" help:"Measure the whole path, or event streams."`
 	Ready      readyCommand      `cmd:"" group:"operate" help:"Ask a running server whether it is ready."`
 	Config     configCommand     `cmd:"" group:"operate" help:"Print the configuration that serve would use, and where each value comes from."`

@@ -124,6 +124,9 @@ func (g *Gateway) publishError(w http.ResponseWriter, session string, kind input
 	if errors.Is(err, ErrNotOpen) {
 		return respond.Refuse(http.StatusServiceUnavailable, "the input is not stored: partitions are still being taken over; /readyz reports when inputs are accepted")
 	}
+	if errors.Is(err, ErrNotStored) {
+		return respond.Refuse(http.StatusServiceUnavailable, "the input is not stored: "+err.Error())
+	}
 	return respond.Refuse(http.StatusServiceUnavailable, "it is unknown whether the input is stored; send it again with the same Idempotency-Key")
 }
 

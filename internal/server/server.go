@@ -51,7 +51,7 @@ type Server struct {
 	gateway  *gateway.Gateway
 	repairs  *repair.Service
 	tap      *tap.Tap // nil for none
-	listener net.Listener
+	listener *net.TCPListener
 	spans    *telemetry.Spans // nil if spans are not sent
 	opened   chan struct{}    // closed when inputs are accepted
 }
@@ -88,7 +88,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := s.openBroker(ctx); err != nil {
+	if err := s.openBroker(ctx, &options); err != nil {
 		return err
 	}
 	rules, err := s.config.Rules.Fold(s.Broker.Retention())
@@ -124,12 +124,15 @@ func (s *Server) open(ctx context.Context) (err error) {
 }
 
 // openBroker opens the broker. An embedded server keeps the passwords that are in its
-// data directory.
-func (s *Server) openBroker(ctx context.Context) (err error) {
+// data directory. Meanwhile health is answered over HTTP.
+func (s *Server) openBroker(ctx context.Context, options *gateway.Options) (err error) {
 	o := s.config.Broker
 	o.OwnPassword, o.AgentPassword = password(o.DataDir, client.URLFile), password(o.DataDir, agentURLFile)
 	n := &notices{logger: s.log}
 	o.OnNotice = n.log
+	if s.listener != nil {
+		defer answerStarting(s.listener, options, n.why)()
+	}
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
 	s.Broker, err = client.OpenBroker(ctx, o.Embedding())

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"streamer/internal/client"
 	"streamer/internal/gateway"
@@ -22,6 +23,9 @@ type store struct {
 func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error) {
 	select {
 	case <-s.opened:
+		if err := s.Broken(); err != nil {
+			return 0, fmt.Errorf("%w: %w", gateway.ErrNotStored, err)
+		}
 		return s.Append(ctx, token, kind, msgID, header, data)
 	case <-ctx.Done():
 		return 0, gateway.ErrNotOpen
