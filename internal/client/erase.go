@@ -87,6 +87,9 @@ func (e *erasure) run(ctx context.Context) (err error) {
 	if e.done.Inputs, err = e.EraseInputs(ctx, e.token, e.seq); err != nil {
 		return err
 	}
+	if _, err := e.Purge(ctx, broker.StreamDead, broker.RootDead+"*."+e.token, 0); err != nil {
+		return err
+	}
 	return e.eraseChunks(ctx)
 }
 

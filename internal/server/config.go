@@ -38,7 +38,8 @@ type Config struct {
 	OTLPContent  bool   // spans have the args and results of calls
 	MetricTools  int    // maximum number of tools with a label of their own in metrics; if zero, 50
 
-	Tap TapFlags
+	Tap  TapFlags
+	Sink SinkFlags
 
 	RepairBytes int  // maximum size of one history to repair, and of all at once; if zero, 64 MiB
 	RepairNATS  bool // also repair histories on the subject streamer.repair
@@ -52,7 +53,7 @@ func NewConfig() Config {
 		Broker:     client.BrokerOptions{Config: natsserver.Config{DataDir: DefaultDataDir(), Listen: client.DefaultNATS}},
 		Worker:     worker.Options{SnapshotEvery: time.Second, EvictAfter: time.Minute, Grace: 10 * time.Second},
 		Rules:      Rules{Base: lifecycle.DefaultRules()},
-		Roles:      Roles{Worker: true, Gateway: true},
+		Roles:      Roles{Worker: true, Gateway: true, Sink: true},
 		HTTPListen: defaultHTTP,
 		RepairNATS: true,
 	}

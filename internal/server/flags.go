@@ -131,9 +131,10 @@ type LogFlags struct {
 type Flags struct {
 	client.NATSFlags
 	StreamFlags
-	Roles []Role `group:"http" placeholder:"ROLES" enum:"worker,gateway" default:"worker,gateway" help:"parts that this process runs: worker, gateway or both; without gateway it serves only health and metrics over HTTP"`
+	Roles []Role `group:"http" placeholder:"ROLES" enum:"worker,gateway,sink" default:"worker,gateway,sink" help:"parts that this process runs: worker, gateway and sink; without gateway it serves only health and metrics over HTTP"`
 	GatewayFlags
 	TapFlags
+	SinkFlags
 	RuleFlags
 	WorkerFlags
 	TelemetryFlags
@@ -149,6 +150,7 @@ func (f *Flags) Config(given func(flag string) bool) Config {
 	c.Roles = rolesOf(f.Roles)
 	f.GatewayFlags.set(&c)
 	f.TapFlags.set(&c)
+	c.Sink = f.SinkFlags
 	f.RuleFlags.set(&c.Rules, given)
 	f.WorkerFlags.set(&c)
 	f.TelemetryFlags.set(&c)

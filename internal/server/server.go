@@ -28,6 +28,7 @@ import (
 	"streamer/internal/natsservice"
 	"streamer/internal/repair"
 	"streamer/internal/session"
+	"streamer/internal/sink"
 	"streamer/internal/tap"
 	"streamer/internal/telemetry"
 	"streamer/internal/worker"
@@ -50,7 +51,8 @@ type Server struct {
 	log      zerolog.Logger
 	gateway  *gateway.Gateway
 	repairs  *repair.Service
-	tap      *tap.Tap // nil for none
+	tap      *tap.Tap   // nil for none
+	sink     *sink.Sink // nil for none
 	listener *net.TCPListener
 	spans    *telemetry.Spans // nil if spans are not sent
 	opened   chan struct{}    // closed when inputs are accepted
@@ -105,19 +107,18 @@ func (s *Server) open(ctx context.Context) (err error) {
 	workerOptions.PadInputs = s.Embedded() // whose clients are admitted later
 	s.Worker = &worker.Worker{Log: s.Broker, Logger: s.log, Options: workerOptions}
 	s.repairs = &repair.Service{Log: s.Broker, MaxBytes: s.config.RepairBytes}
-	if s.listener == nil {
-		return nil
+	if s.sink, err = s.openSink(); err != nil || s.listener == nil {
+		return err
 	}
 	options.OnlyHealth = !s.config.Roles.Gateway
 	options.Check, options.Repairs = session.Check, s.repairs
 	options.Trial = func() func(string, []byte) *events.Event { return new(session.Trial).Delta }
-	options.Metrics, options.Warnings = s.metrics, s.Worker.Warnings
+	options.Metrics, options.Warnings = s.metrics, s.warnings
 	if s.tap, err = s.openTap(); err != nil {
 		return err
 	}
 	if s.tap != nil {
 		options.Tap = s.tap
-		options.Warnings = func() []string { return append(s.Worker.Warnings(), s.tap.Warnings()...) }
 	}
 	s.gateway, err = gateway.New(options, store{s.Broker, s.problem, s.opened}, sseui.Files(), s.log)
 	return err
@@ -157,7 +158,7 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
-	errs := make(chan error, 3+len(s.services()))
+	errs := make(chan error, 4+len(s.services()))
 	if s.gateway != nil {
 		wg.Go(func() {
 			defer stop()
@@ -169,6 +170,12 @@ func (s *Server) Run(ctx context.Context) error {
 		wg.Go(func() {
 			defer stop()
 			errs <- s.Worker.RunShared(ctx, s.Broker, s.Broker.Partitions())
+		})
+	}
+	if s.sink != nil {
+		wg.Go(func() {
+			defer stop()
+			errs <- s.sink.Run(ctx)
 		})
 	}
 	wg.Go(func() {
@@ -191,6 +198,18 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// warnings returns what /readyz reports besides.
+func (s *Server) warnings() []string {
+	list := s.Worker.Warnings()
+	if s.tap != nil {
+		list = append(list, s.tap.Warnings()...)
+	}
+	if s.sink != nil {
+		list = append(list, s.sink.Warnings()...)
+	}
+	return list
 }
 
 func (s *Server) services() (list []natsservice.Service) {
