@@ -35,6 +35,7 @@ type grammar struct {
 	Recover    recoverCommand    `cmd:"" group:"operate" help:"Repair an input log that lost its end, and close the calls and runs that lost inputs left open."`
 	Backup     backupCommand     `cmd:"" group:"operate" help:"Copy the streams to a directory while they are in use."`
 	Restore    restoreCommand    `cmd:"" group:"operate" help:"Create the streams from a backup."`
+	Pause      pauseCommand      `cmd:"" group:"operate" help:"Refuse new sessions and wait until no call is open."`
 	Forget     forgetCommand     `cmd:"" group:"operate" help:"Delete all that is stored of a session."`
 	Bench      benchCommand      `cmd:"" group:"operate" help:"Measure the whole path, or event streams."`
 	Ready      readyCommand      `cmd:"" group:"operate" help:"Ask a running server whether it is ready."`

@@ -27,12 +27,13 @@ type Config struct {
 	Rules Rules
 
 	Roles            Roles
-	HTTPListen       string // address of the page and the HTTP API; "" for no HTTP
-	TokenFile        string // file with the token that permits everything; "" for none
-	MetricsTokenFile string // file with the token that permits only to read the metrics; "" for none
-	AuthFile         string // file with the issuers of JSON Web Tokens; "" for none
-	CertFile         string // PEM file of the certificate for TLS; "" for no TLS
-	KeyFile          string // PEM file of its key
+	Drain            time.Duration // maximum wait for open calls when Serve ends; if zero, none
+	HTTPListen       string        // address of the page and the HTTP API; "" for no HTTP
+	TokenFile        string        // file with the token that permits everything; "" for none
+	MetricsTokenFile string        // file with the token that permits only to read the metrics; "" for none
+	AuthFile         string        // file with the issuers of JSON Web Tokens; "" for none
+	CertFile         string        // PEM file of the certificate for TLS; "" for no TLS
+	KeyFile          string        // PEM file of its key
 
 	OTLPEndpoint string // URL to which traces are sent by OTLP; if "", that of OTEL_EXPORTER_OTLP_ENDPOINT, or none
 	OTLPContent  bool   // spans have the args and results of calls

@@ -131,7 +131,8 @@ type LogFlags struct {
 type Flags struct {
 	client.NATSFlags
 	StreamFlags
-	Roles []Role `group:"http" placeholder:"ROLES" enum:"worker,gateway,sink" default:"worker,gateway,sink" help:"parts that this process runs: worker, gateway and sink; without gateway it serves only health and metrics over HTTP"`
+	Roles []Role        `group:"http" placeholder:"ROLES" enum:"worker,gateway,sink" default:"worker,gateway,sink" help:"parts that this process runs: worker, gateway and sink; without gateway it serves only health and metrics over HTTP"`
+	Drain time.Duration `group:"http" placeholder:"DURATION" help:"maximum wait, when the process is told to end, for its open calls; meanwhile it refuses new sessions, and /readyz says so; if 0, no wait"`
 	GatewayFlags
 	TapFlags
 	SinkFlags
@@ -147,7 +148,7 @@ func (f *Flags) Config(given func(flag string) bool) Config {
 	c := NewConfig()
 	c.Broker = f.Options()
 	f.StreamFlags.set(&c.Broker)
-	c.Roles = rolesOf(f.Roles)
+	c.Roles, c.Drain = rolesOf(f.Roles), f.Drain
 	f.GatewayFlags.set(&c)
 	f.TapFlags.set(&c)
 	c.Sink = f.SinkFlags

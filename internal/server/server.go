@@ -56,6 +56,7 @@ type Server struct {
 	listener *net.TCPListener
 	spans    *telemetry.Spans // nil if spans are not sent
 	opened   chan struct{}    // closed when inputs are accepted
+	pause    pause
 }
 
 const openTime = time.Minute
@@ -120,7 +121,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.tap != nil {
 		options.Tap = s.tap
 	}
-	s.gateway, err = gateway.New(options, store{s.Broker, s.problem, s.opened}, sseui.Files(), s.log)
+	s.gateway, err = gateway.New(options, s.store(), sseui.Files(), s.log)
 	return err
 }
 
@@ -160,6 +161,7 @@ func (s *Server) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	errs := make(chan error, 4+len(s.services()))
 	if s.gateway != nil {
+		wg.Go(func() { s.watchPause(ctx) })
 		wg.Go(func() {
 			defer stop()
 			errs <- s.gateway.Run(ctx, s.listener)
@@ -209,6 +211,9 @@ func (s *Server) warnings() []string {
 	if s.sink != nil {
 		list = append(list, s.sink.Warnings()...)
 	}
+	if w := s.pauseWarning(); w != "" {
+		list = append(list, w)
+	}
 	return list
 }
 
@@ -224,7 +229,7 @@ func (s *Server) services() (list []natsservice.Service) {
 
 // Ready returns why this process is not ready, as /readyz does.
 func (s *Server) Ready(ctx context.Context) error {
-	return store{s.Broker, s.problem, s.opened}.Ready(ctx)
+	return s.store().Ready(ctx)
 }
 
 // admitAfter bounds how long inputs over HTTP wait for partitions that make no progress,
@@ -307,7 +312,7 @@ func (s *Server) Page() string {
 
 // Serve runs the server and, when it is open, writes its addresses in a format of Logger.
 func (s *Server) Serve(ctx context.Context, w io.Writer, format string) error {
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := s.drain(ctx)
 	var wg sync.WaitGroup
 	defer func() { stop(); wg.Wait() }()
 	wg.Go(func() {
