@@ -132,7 +132,7 @@ type Flags struct {
 	client.NATSFlags
 	StreamFlags
 	Roles []Role        `group:"http" placeholder:"ROLES" enum:"worker,gateway,sink" default:"worker,gateway,sink" help:"parts that this process runs: worker, gateway and sink; without gateway it serves only health and metrics over HTTP"`
-	Drain time.Duration `group:"http" placeholder:"DURATION" help:"maximum wait, when the process is told to end, for its open calls; meanwhile it refuses new sessions, and /readyz says so; if 0, no wait"`
+	Drain time.Duration `group:"http" placeholder:"DURATION" help:"maximum wait for open calls before the process ends; meanwhile it refuses new sessions, and /readyz says so; if 0, no wait"`
 	GatewayFlags
 	TapFlags
 	SinkFlags

@@ -69,7 +69,7 @@ func TestPause(t *testing.T) {
 	answers(t, s, "/v1/sessions/new/deltas", openingDelta, "202", "")
 }
 
-// TestDrain: a server that is told to end waits for its open calls, and accepts their
+// TestDrain: a server that ends waits for its open calls, and accepts their
 // results.
 func TestDrain(t *testing.T) {
 	c := NewConfig()
