@@ -25,7 +25,7 @@ func (c *pauseCommand) Run(ctx context.Context, std stdio) error {
 		}
 		open, err := b.Drain(ctx, std.out, c.Wait)
 		if open > 0 {
-			fmt.Fprintf(std.err, "streamer pause: %d calls are still open\n", open)
+			fmt.Fprintf(std.err, "streamer pause: open calls: %d\n", open)
 			return exit(exitFailed)
 		}
 		return err

@@ -35,7 +35,7 @@ func (b *Broker) Drain(ctx context.Context, w io.Writer, limit time.Duration) (o
 			return 0, nil
 		}
 		if open != shown {
-			fmt.Fprintf(w, "%d calls are open\n", open)
+			fmt.Fprintf(w, "open calls: %d\n", open)
 			shown = open
 		}
 		if time.Now().After(end) {

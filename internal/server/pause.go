@@ -65,5 +65,5 @@ func (s *Server) pauseWarning() string {
 	if !s.pause.all.Load() {
 		return ""
 	}
-	return fmt.Sprintf("new sessions are refused until `streamer pause --end`; %d calls of this process are open", s.Worker.Stats().Open)
+	return fmt.Sprintf("new sessions are refused until `streamer pause --end`; open calls of this process: %d", s.Worker.Stats().Open)
 }

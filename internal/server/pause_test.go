@@ -57,7 +57,7 @@ func TestPause(t *testing.T) {
 		t.Errorf("got %d open calls, %v; %s", open, err, out.String())
 	}
 	answers(t, s, "/v1/sessions/new/deltas", openingDelta, "503", "new sessions are refused")
-	answers(t, s, "/readyz", "", "200", "1 calls of this process are open")
+	answers(t, s, "/readyz", "", "200", "open calls of this process: 1")
 	answers(t, s, "/v1/sessions/old/results", `{"tool_call_id":"c","content":1}`, "202", "")
 	out.Reset()
 	if open, err := s.Broker.Drain(brokertest.Deadline(t), &out, time.Minute); err != nil || open != 0 || !strings.Contains(out.String(), "no call is open") {
