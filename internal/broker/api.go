@@ -236,7 +236,11 @@ func (b *Broker) Purge(ctx context.Context, stream, filter string, before uint64
 	var done struct {
 		Purged int `json:"purged"`
 	}
-	if err := b.ask(ctx, apiPurge+stream, map[string]any{"filter": filter, "seq": before}, &done); err != nil {
+	err := b.ask(ctx, apiPurge+stream, map[string]any{"filter": filter, "seq": before}, &done)
+	if refused := (*apiError)(nil); errors.As(err, &refused) && refused.ErrCode == codeStreamNotFound {
+		return 0, nil
+	}
+	if err != nil {
 		return 0, fmt.Errorf("broker: purging %s of stream %s: %w", filter, stream, err)
 	}
 	return done.Purged, nil

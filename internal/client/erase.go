@@ -52,6 +52,26 @@ func (b *Broker) Erase(ctx context.Context, token string) (gateway.Erased, error
 	return e.done, err
 }
 
+// Exists reports whether anything of a session is stored.
+func (b *Broker) Exists(ctx context.Context, token string) (there bool, err error) {
+	if seq, _, err := b.Head(ctx, token); err != nil || seq > 0 {
+		return true, err
+	}
+	if s, ok, err := b.LoadSnapshot(ctx, b.Partition(token), token); ok || s.Rev > 0 {
+		return true, nil
+	} else if err != nil {
+		return false, err
+	}
+	err = b.SessionInputs(ctx, token, 0, func(*inputs.Input) error {
+		there = true
+		return broker.ErrStop
+	})
+	if errors.Is(err, broker.ErrStop) {
+		err = nil
+	}
+	return there, err
+}
+
 // Forget erases a session and writes what was deleted.
 func (b *Broker) Forget(ctx context.Context, w io.Writer, session string) error {
 	token, err := events.Token(session)
@@ -72,7 +92,7 @@ func (b *Broker) Forget(ctx context.Context, w io.Writer, session string) error 
 }
 
 func (e *erasure) run(ctx context.Context) (err error) {
-	if there, err := e.exists(ctx); err != nil || !there {
+	if there, err := e.Exists(ctx, e.token); err != nil || !there {
 		return err
 	}
 	if err := e.begin(ctx); err != nil {
@@ -87,27 +107,10 @@ func (e *erasure) run(ctx context.Context) (err error) {
 	if e.done.Inputs, err = e.EraseInputs(ctx, e.token, e.seq); err != nil {
 		return err
 	}
+	if _, err := e.Purge(ctx, broker.StreamDead, broker.RootDead+"*."+e.token, 0); err != nil {
+		return err
+	}
 	return e.eraseChunks(ctx)
-}
-
-// exists reports whether anything of the session is stored.
-func (e *erasure) exists(ctx context.Context) (there bool, err error) {
-	if seq, _, err := e.Head(ctx, e.token); err != nil || seq > 0 {
-		return true, err
-	}
-	if s, ok, err := e.LoadSnapshot(ctx, e.Partition(e.token), e.token); ok || s.Rev > 0 {
-		return true, nil
-	} else if err != nil {
-		return false, err
-	}
-	err = e.SessionInputs(ctx, e.token, 0, func(*inputs.Input) error {
-		there = true
-		return broker.ErrStop
-	})
-	if errors.Is(err, broker.ErrStop) {
-		err = nil
-	}
-	return there, err
 }
 
 // begin stores the input and waits for its event.

@@ -13,9 +13,11 @@ import (
 // inputs.
 var ErrNotOpen = errors.New("gateway: not open for inputs yet")
 
-// ErrNotStored is the error for an input that is certainly not stored, for the reason that
-// it wraps.
-var ErrNotStored = errors.New("gateway: nothing can be stored")
+// NotStoredError is the error for an input that is certainly not stored. Clients read why.
+type NotStoredError struct{ Why error }
+
+// Error returns that the input is not stored, and why.
+func (e *NotStoredError) Error() string { return "gateway: not stored: " + e.Why.Error() }
 
 // Store is the gateway's view of the two logs. Its methods are called from several
 // goroutines. A token is the result of events.Token for a session.
@@ -43,7 +45,7 @@ type Store interface {
 	SessionAt(ctx context.Context, seq uint64) (token string, err error)
 	// Publish stores an input of a kind (delta, result, progress, interrupt,
 	// end) and returns its sequence. The same msgID is stored once. The error is
-	// inputs.ErrTooLarge, inputs.ErrFull, ErrNotOpen or ErrNotStored where that is the reason.
+	// inputs.ErrTooLarge, inputs.ErrFull, ErrNotOpen or *NotStoredError where that is the reason.
 	Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (seq uint64, err error)
 	// Track follows what becomes of the inputs of a session that are stored from now
 	// on.

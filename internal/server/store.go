@@ -1,9 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
 	"streamer/internal/client"
 	"streamer/internal/gateway"
@@ -16,7 +16,12 @@ type store struct {
 	*client.Broker
 	problem func() error    // why this process is not ready
 	opened  <-chan struct{} // closed when inputs are accepted
+	pause   *pause
 }
+
+func (s *Server) store() store { return store{s.Broker, s.problem, s.opened, &s.pause} }
+
+var errPaused = errors.New("new sessions are refused: streamer is paused or ends")
 
 // Publish stores an input and returns its sequence. It waits until inputs are
 // accepted.
@@ -24,7 +29,12 @@ func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgI
 	select {
 	case <-s.opened:
 		if err := s.Broken(); err != nil {
-			return 0, fmt.Errorf("%w: %w", gateway.ErrNotStored, err)
+			return 0, &gateway.NotStoredError{Why: err}
+		}
+		if s.pause.refuses() && kind == inputs.Delta {
+			if known, err := s.Exists(ctx, token); err != nil || !known {
+				return 0, &gateway.NotStoredError{Why: cmp.Or(err, errPaused)}
+			}
 		}
 		return s.Append(ctx, token, kind, msgID, header, data)
 	case <-ctx.Done():
@@ -44,6 +54,9 @@ func (s store) Ready(ctx context.Context) error {
 	}
 	select {
 	case <-s.opened:
+		if s.pause.ending.Load() {
+			return errors.New("the server ends when no call is open")
+		}
 		return nil
 	default:
 		return gateway.ErrNotOpen
