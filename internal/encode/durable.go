@@ -1,0 +1,79 @@
+package encode
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"streamer/internal/events"
+)
+
+// durable encodes the event log as the live mode sse of a stream of JSON messages in the
+// Durable Streams Protocol 1.0,
+// https://github.com/durable-streams/durable-streams/blob/main/PROTOCOL.md#58-read-stream---live-sse.
+// Each event is a message, in a frame data. The frame control after it has the offset from
+// which a client continues, and the id for an EventSource. No stream is ever closed: a
+// session can have a next run.
+type durable struct {
+	cursor string
+	live   bool
+}
+
+// Open appends a comment, so that the client gets the header.
+func (d *durable) Open(dst []byte, o Opening) []byte {
+	d.cursor = cmp.Or(o.Cursor, strconv.FormatInt(DurableInterval(o.Now), 10))
+	return d.Heartbeat(dst)
+}
+
+func (d *durable) Event(dst []byte, r events.Record, _ *events.Event) []byte {
+	dst = append(dst, "event: data\ndata: [\n"...)
+	dst = append(data(dst, DurableMessage(r)), "data: ]\n\n"...)
+	return d.control(dst, r.Seq)
+}
+
+func (d *durable) Live(dst []byte, last uint64) []byte {
+	d.live = true
+	return d.control(dst, last)
+}
+
+// Heartbeat appends a comment without the empty line that would end a frame.
+func (*durable) Heartbeat(dst []byte) []byte { return append(dst, ": hb\n"...) }
+
+// End appends nothing: a client connects again after any end.
+func (*durable) End(dst []byte, _ Ending) []byte { return dst }
+
+func (*durable) Done() bool { return false }
+
+func (d *durable) control(dst []byte, seq uint64) []byte {
+	dst = fmt.Appendf(dst, "id: %d\nevent: control\ndata: {\"streamNextOffset\":%q,\"streamCursor\":%q", seq, DurableOffset(seq), d.cursor)
+	if d.live {
+		dst = append(dst, `,"upToDate":true`...)
+	}
+	return append(dst, "}\n\n"...)
+}
+
+// DurableOffset returns the offset after the event with a sequence. Offsets have one
+// length, because clients compare them as text.
+func DurableOffset(seq uint64) string { return fmt.Sprintf("%020d", seq) }
+
+// DurableInterval returns the number of the interval that a time is in. Cursors are such
+// numbers.
+func DurableInterval(t events.Time) int64 {
+	const length = 20 * time.Second
+	epoch := events.At(time.Date(2024, 10, 9, 0, 0, 0, 0, time.UTC))
+	return int64(t-epoch) / length.Milliseconds()
+}
+
+// DurableMessage returns the JSON of an event. A body that is not JSON, which others
+// stored, is a string, because it would break the array of messages.
+func DurableMessage(r events.Record) []byte {
+	switch {
+	case r.Type == events.Synthetic:
+		return namedMessage(r)
+	case !json.Valid(r.Data):
+		return events.Quote(string(r.Data))
+	}
+	return r.Data
+}
