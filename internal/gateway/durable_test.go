@@ -88,6 +88,9 @@ func TestDurableRefusals(t *testing.T) {
 		text         string
 	}{
 		{"GET", "s?offset=x", 400, "offset is none of this stream"},
+		{"GET", "s?offset=", 400, "offset is empty"},
+		{"GET", "s?offset=-1&offset=-1", 400, "there are several"},
+		{"GET", "s?offset=1,2", 400, "offset is none of this stream"},
 		{"GET", "s" + offset(99), 400, "another log"},
 		{"GET", "t" + offset(7), 400, "another session"},
 		{"GET", "s?live=yes&offset=-1", 400, "live is neither"},

@@ -51,9 +51,13 @@ func (s server) serve(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case live != "" && live != sse && live != longPoll:
 		return respond.Refuse(http.StatusBadRequest, "live is neither sse nor long-poll")
+	case len(query["offset"]) > 1 || query.Has("offset") && offset == "":
+		return respond.Refuse(http.StatusBadRequest, "offset is empty, or there are several")
 	case live != "" && offset == "":
 		return respond.Refuse(http.StatusBadRequest, "offset is missing: live needs it")
-	case r.Method == http.MethodHead:
+	}
+	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
+	if r.Method == http.MethodHead {
 		return s.head(w, r)
 	}
 	from, err := s.parse(r, offset)
