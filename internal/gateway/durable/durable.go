@@ -38,6 +38,8 @@ const (
 	longPoll = "long-poll"
 )
 
+const policy, sameOrigin = "Cross-Origin-Resource-Policy", "same-origin"
+
 // Handler returns the handler of GET and HEAD.
 func Handler(g Gateway) func(http.ResponseWriter, *http.Request) error {
 	return server{g}.serve
@@ -56,7 +58,6 @@ func (s server) serve(w http.ResponseWriter, r *http.Request) error {
 	case live != "" && offset == "":
 		return respond.Refuse(http.StatusBadRequest, "offset is missing: live needs it")
 	}
-	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 	if r.Method == http.MethodHead {
 		return s.head(w, r)
 	}
@@ -71,7 +72,7 @@ func (s server) serve(w http.ResponseWriter, r *http.Request) error {
 	open.Cursor = cursor(time.Now(), query.Get("cursor"))
 	switch {
 	case live == sse:
-		return s.Stream(w, r, "durable-streams", open, nil)
+		return s.Stream(w, r, "durable-streams", open, [][2]string{{policy, sameOrigin}})
 	case live == "" && offset == tail:
 		w.Header().Set("Cache-Control", "no-store")
 		return send(w, open, nil, true)
@@ -110,6 +111,7 @@ func (s server) head(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
+	h.Set(policy, sameOrigin)
 	h.Set("Stream-Next-Offset", encode.DurableOffset(last))
 	return nil
 }
@@ -155,6 +157,7 @@ func lastOf(open encode.Opening, list []events.Record) uint64 {
 // end of the stream.
 func describe(w http.ResponseWriter, open encode.Opening, list []events.Record, all bool) {
 	h := w.Header()
+	h.Set(policy, sameOrigin)
 	h.Set("Stream-Next-Offset", encode.DurableOffset(lastOf(open, list)))
 	h.Set("Stream-Cursor", open.Cursor)
 	if all {
