@@ -35,10 +35,13 @@ func (t *turn) content() (problem *wire.Problem) {
 	if partial && !streamed && t.author != "user" {
 		t.d.Pieces = append(wire.MakeRoom(t.d.Pieces, maxPieces), Piece{t.author, wire.Keep(t.of.Message)})
 	}
-	part := 0
-	for e := t.e.content.Member("parts").Elements(); e.Next(); {
+	part, parts := 0, t.e.content.Member("parts")
+	for e := parts.Elements(); e.Next(); {
 		t.any = true
 		problem = cmp.Or(problem, t.part(e.Value, &part, partial, streamed))
+	}
+	if text := t.PlainText(parts); t.author == "user" && text != "" {
+		t.Emit(chunks.Chunk{Kind: chunks.Human, ID: t.of.Message, Text: text})
 	}
 	if t.author == "user" || partial {
 		return problem
@@ -92,8 +95,7 @@ func (t *turn) part(v jsonscan.Value, number *int, partial, streamed bool) *wire
 		return t.call(call)
 	case response.IsObject():
 		return t.response(response)
-	case text.IsString() && t.author == "user":
-		t.Emit(chunks.Chunk{Kind: chunks.Human, ID: t.of.Message, Text: t.Text(text)})
+	case text.IsString() && t.author == "user": // all texts are one message
 	case text.IsString():
 		c := t.chunk(chunks.Text)
 		c.Part = *number
