@@ -3,6 +3,7 @@ package adk
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -53,6 +54,13 @@ func (t *turn) content() (problem *wire.Problem) {
 	return problem
 }
 
+// begin begins the run of the invocation again where it has ended.
+func (t *turn) begin() {
+	if t.d.Run != "" {
+		t.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: t.d.Run})
+	}
+}
+
 // piece sets the message to that of the partial events before, if there are some.
 func (t *turn) piece() bool {
 	for _, p := range t.d.Pieces {
@@ -64,17 +72,28 @@ func (t *turn) piece() bool {
 	return false
 }
 
-// end ends the message. An answer of another agent may end the run; so does one beside a
-// long-running call, which goes on.
+// silence is how long the answer of the first agent stays open, because another agent of a
+// workflow may follow, in units of chunks.Chunk.Wait.
+const silence = 10
+
+// end ends the message. An answer of another agent may end the run; so does one beside
+// calls that run long or wait, which go on.
 func (t *turn) end(reason string) {
 	c := t.chunk(chunks.Finish)
 	c.Reason, c.Truncated = reason, reason == "MAX_TOKENS" || reason == "SAFETY"
+	waits := len(t.d.Long)+len(t.d.Asks) > 0
+	if !t.called && !waits && t.of.Namespace == "" {
+		c.Wait = silence
+	}
 	t.Emit(c)
 	t.EmitUsage(t.of, t.e.usage)
+	if c.Wait != 0 {
+		return
+	}
 	t.Emit(t.chunk(chunks.Ended))
 	switch {
 	case t.called:
-	case slices.ContainsFunc(t.d.Long, func(l Long) bool { return l.Run == t.d.Run }):
+	case waits:
 		t.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"})
 	case t.of.Namespace != "":
 		t.Emit(chunks.Chunk{Kind: chunks.Answer, Message: t.of.Message})
@@ -102,6 +121,7 @@ func (t *turn) part(v jsonscan.Value, number *int, partial, streamed bool) *wire
 		if thought.Kind == jsonscan.True {
 			c.Kind = chunks.Reasoning
 		}
+		t.begin()
 		if streamed && !partial {
 			break // the partial events had it
 		}
@@ -146,6 +166,7 @@ func (t *turn) call(v jsonscan.Value) *wire.Problem {
 		c.Args = t.Compact(args.Raw)
 	}
 	t.called = true
+	t.begin()
 	c.Opens, c.Whole = c.ID == "", c.ID != ""
 	t.Emit(c)
 	c = t.chunk(chunks.Seal)
@@ -171,7 +192,7 @@ func (t *turn) ask(id, name string, args jsonscan.Value) {
 		c.Why = "input"
 	}
 	if c.ID != "" {
-		t.d.Asks = append(wire.MakeRoom(t.d.Asks, maxCalls), Ask{wire.Keep(id), wire.Keep(c.ID)})
+		t.d.Asks = append(wire.MakeRoom(t.d.Asks, maxCalls), Ask{ID: wire.Keep(id), Call: wire.Keep(c.ID), Run: t.d.Run})
 		t.Emit(c)
 	}
 	t.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "interrupted"})
@@ -192,5 +213,12 @@ func (t *turn) response(v jsonscan.Value) *wire.Problem {
 		return nil
 	}
 	t.d.Long = slices.DeleteFunc(t.d.Long, func(l Long) bool { return l.ID == wire.Keep(call) })
-	return t.GeminiResult(v)
+	n := t.Len()
+	problem := t.GeminiResult(v)
+	if strings.HasPrefix(response.Member("error").Str, "This tool call is rejected") {
+		for i := range t.Since(n) {
+			t.Since(n)[i].Status = "denied"
+		}
+	}
+	return problem
 }
