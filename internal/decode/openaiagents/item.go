@@ -86,8 +86,11 @@ func result(w *wire.Writer, i *rawItem, output jsonscan.Value) {
 		given = output
 	}
 	c.Content, c.Text = w.OneText(given)
-	if i.status.Str == "incomplete" {
+	switch {
+	case i.status.Str == "incomplete":
 		c.Status = "error"
+	case c.Text == "Tool execution was not approved.": // the default text
+		c.Status = "denied"
 	}
 	w.Emit(c)
 }
