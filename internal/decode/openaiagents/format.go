@@ -166,8 +166,8 @@ func (d *decoder) provider(w *wire.Writer, event jsonscan.Value) (problem *wire.
 	return problem
 }
 
-// answer ends the run after an answer without calls. It may be told twice. Another agent may
-// begin the next run.
+// answer ends the run after an answer without calls. Two events of an answer may cause it.
+// Another agent may begin the next run.
 func (d *decoder) answer(w *wire.Writer) {
 	if d.Asked || d.Message == "" {
 		return
