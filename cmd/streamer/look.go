@@ -106,6 +106,18 @@ func (c *tailCommand) Run(ctx context.Context, std stdio) error {
 	})
 }
 
+type sinksCommand struct {
+	Name string `arg:"" optional:"" help:"sink whose dead letters are printed; if absent, the sinks"`
+	client.NATSFlags
+	jsonFlag
+}
+
+func (c *sinksCommand) Run(ctx context.Context, std stdio) error {
+	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
+		return inspect.Sinks(ctx, b, c.output(std.out), c.Name)
+	})
+}
+
 type doctorCommand struct {
 	client.NATSFlags
 	JSON bool   `name:"json" help:"print one JSON array"`

@@ -260,6 +260,7 @@ func (a *answers) good() {
 	} {
 		a.request("POST", url+path, strings.NewReader(body))
 	}
+	a.request("DELETE", url+"/v1/sessions/s", http.NoBody)
 	for _, kind := range []string{"deltas", "results", "progress"} {
 		a.request("PUT", url+"/v1/sessions/s/"+kind, io.MultiReader(strings.NewReader("{\"bad\":1}\n{}\n"))) // stored as it arrives
 	}

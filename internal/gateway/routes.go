@@ -29,7 +29,10 @@ var kinds = [...]struct {
 	{"end", inputs.End},
 }
 
-const metricsPath = "/metrics"
+const (
+	metricsPath = "/metrics"
+	sessionPath = "/v1/sessions/{session}"
+)
 
 // route is a path that the gateway serves.
 type route struct {
@@ -65,6 +68,7 @@ func (g *Gateway) routeList(metrics *prometheus.Registry) []route {
 	}
 	api("/v1/sessions", "GET", g.sessions)
 	api("/v1/events", "GET", g.manyEvents)
+	api(sessionPath, "DELETE", g.erase)
 	api("/v1/sessions/{session}/events", "GET", g.events)
 	api("/v1/sessions/{session}/events/{seq}", "GET", g.event)
 	api("/v1/sessions/{session}/events/{seq}/{part}", "GET", g.part)

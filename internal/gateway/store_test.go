@@ -260,6 +260,18 @@ func (m *memory) Ready(context.Context) error {
 
 func (m *memory) MaxPayload() int { return 1 << 20 }
 
+// Erase returns the number of the session's events, and keeps them.
+func (m *memory) Erase(_ context.Context, token string) (e Erased, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.log {
+		if m.log[i].token == token {
+			e.Events++
+		}
+	}
+	return e, m.broken
+}
+
 // breakDown makes every method fail.
 func (m *memory) breakDown() {
 	m.mu.Lock()
