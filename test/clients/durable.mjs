@@ -1,5 +1,5 @@
 // Durable Streams: the client reads a session as JSON messages.
-import { stream } from '@durable-streams/client'
+import { DurableStream, stream } from '@durable-streams/client'
 import { isCut, serve } from './jobs.mjs'
 
 // durable reads a session until job.runs runs have ended. job.live is the way in which the
@@ -34,7 +34,9 @@ async function durable(job, fetch) {
     }
   }
   const stored = await (await stream({ url: job.url, live: false, fetch })).json()
-  return { durable: list, stored }
+  const head = await DurableStream.head({ url: job.url, fetch })
+  const refused = await DurableStream.create({ url: job.url, contentType: 'application/json', fetch }).catch((e) => e.message)
+  return { durable: list, stored, tail: head.offset, refused: String(refused) }
 }
 
 serve({ durable })

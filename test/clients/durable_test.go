@@ -53,8 +53,15 @@ func checkDurable(t *testing.T, l *sessionLog, r watcher) {
 	if !unmarshal(t, r.state(t), &got) {
 		return
 	}
+	last, _, _ := strings.Cut(l.records[len(l.records)-1].line, " ")
+	if tail := strings.Repeat("0", 20-len(last)) + last; got.Tail < tail { // events can follow the end of the last run
+		t.Errorf("%s: the end is %s, want %s", r.URL, got.Tail, tail)
+	}
+	if !strings.Contains(got.Refused, "events are only read") {
+		t.Errorf("%s: a client that writes gets %s", r.URL, got.Refused)
+	}
 	for name, list := range map[string][]json.RawMessage{"live": got.Durable, "stored": got.Stored} {
-		if len(list) < len(l.records) { // events can follow the end of the last run
+		if len(list) < len(l.records) {
 			t.Errorf("%s (%s) reads %d %s events, want %d", r.URL, r.Live, len(list), name, len(l.records))
 			return
 		}

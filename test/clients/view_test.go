@@ -133,6 +133,8 @@ type shown struct {
 	Events       []string          // of an EventSource
 	Durable      []json.RawMessage // of a client of Durable Streams
 	Stored       []json.RawMessage // the same, read at the end
+	Tail         string            // offset of the end
+	Refused      string            // reason why it cannot write
 	IsAbort      bool
 	IsDisconnect bool
 	IsError      bool
