@@ -3,6 +3,7 @@ package encode
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,10 +24,14 @@ func readDurable(t *testing.T, text string) (s durableStream) {
 	t.Helper()
 	pending := false
 	for frame := range strings.SplitSeq(strings.TrimSuffix(text, "\n\n"), "\n\n") {
+		if strings.HasSuffix(frame, ": hb") {
+			continue
+		}
 		var event string
 		var data []string
 		for line := range strings.SplitSeq(frame, "\n") {
-			switch name, value, _ := strings.Cut(line, ": "); name {
+			name, value, _ := strings.Cut(line, ":")
+			switch value = strings.TrimPrefix(value, " "); name {
 			case "event":
 				event = value
 			case "data":
@@ -69,7 +74,7 @@ func TestDurableRules(t *testing.T) {
 			l.add(int64(i), inputs.Delta, line)
 		}
 		enc := open(t, "durable-streams")
-		var b []byte
+		b := enc.Open(nil, Opening{})
 		for i := range l.log {
 			l.log[i].Seq *= 7 // other sessions have sequences too
 			if i == len(l.log)/2 {
@@ -77,7 +82,7 @@ func TestDurableRules(t *testing.T) {
 			}
 			b = enc.Event(b, l.log[i], nil)
 		}
-		if len(b) == 0 {
+		if len(l.log) == 0 {
 			continue
 		}
 		s := readDurable(t, string(b))
@@ -104,9 +109,24 @@ func FuzzDurableFrame(f *testing.F) {
 	f.Add("rejected", []byte("id: 9\n\nevent: evil\ndata: x\n\n"))
 	f.Fuzz(func(t *testing.T, typ string, body []byte) {
 		enc := open(t, "durable-streams")
-		s := readDurable(t, string(enc.Event(nil, events.Record{Seq: 3, Type: events.Type(typ), Data: body}, nil)))
-		if len(s.messages) != 1 || s.offsets[0] != DurableOffset(3) {
+		r := events.Record{Seq: 3, Type: events.Type(typ), Data: body}
+		s := readDurable(t, string(enc.End(enc.Event(enc.Event(nil, r, nil), r, nil), Shutdown)))
+		if len(s.messages) != 2 || len(s.offsets) != 1 || s.offsets[0] != DurableOffset(3) {
 			t.Fatalf("%q: got %d messages and offsets %q", body, len(s.messages), s.offsets)
 		}
 	})
+}
+
+// TestDurableArrays checks that arrays of stored events are bounded, and that the server
+// can end the stream in the middle of one.
+func TestDurableArrays(t *testing.T) {
+	enc := open(t, "durable-streams")
+	var b []byte
+	for seq := range uint64(5) {
+		b = enc.Event(b, events.Record{Seq: seq + 1, Type: events.RunStarted, Data: events.Quote(strings.Repeat("x", maxArray/2))}, nil)
+	}
+	s := readDurable(t, string(enc.End(b, Rotation)))
+	if want := []string{DurableOffset(2), DurableOffset(4), DurableOffset(5)}; len(s.messages) != 5 || !slices.Equal(s.offsets, want) {
+		t.Errorf("got %d messages and the offsets %q, want 5 and %q", len(s.messages), s.offsets, want)
+	}
 }

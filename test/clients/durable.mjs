@@ -2,6 +2,11 @@
 import { DurableStream, stream } from '@durable-streams/client'
 import { isCut, serve } from './jobs.mjs'
 
+// untilCut returns what read does, undefined if its connection is lost.
+const untilCut = (read) => read().catch((e) => {
+  if (!isCut(e)) throw e
+})
+
 // durable reads a session until job.runs runs have ended. job.live is the way in which the
 // client reads new messages: sse or long-poll, true for its choice, or all for sse from the
 // first message on. After a lost connection it continues from the last offset.
@@ -27,13 +32,10 @@ async function durable(job, fetch) {
       })
       await response.closed
     }
-    try {
-      await read()
-    } catch (e) {
-      if (!isCut(e)) throw e
-    }
+    await untilCut(read)
   }
-  const stored = await (await stream({ url: job.url, live: false, fetch })).json()
+  let stored
+  while (!stored) stored = await untilCut(async () => (await stream({ url: job.url, live: false, fetch })).json())
   const head = await DurableStream.head({ url: job.url, fetch })
   const refused = await DurableStream.create({ url: job.url, contentType: 'application/json', fetch }).catch((e) => e.message)
   return { durable: list, stored, tail: head.offset, refused: String(refused) }

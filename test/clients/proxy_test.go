@@ -19,7 +19,7 @@ import (
 
 // proxy passes requests to a server and loses connections. The path of a request is
 // /<name>/<n>/<path at the server>. Of the answers to requests with a name, the first
-// that has n frames, or lines of JSON, is cut off after these; n 0 cuts none. Where n is odd, the
+// that has n frames, or lines of a durable stream, is cut off after these; n 0 cuts none. Where n is odd, the
 // beginning of the next frame passes too. An EventSource reconnects at once, because
 // the proxy changes the delay that the server proposes.
 type proxy struct {
@@ -114,10 +114,10 @@ func parsePath(path string) (plan, string) {
 func (p *proxy) modify(r *http.Response) error {
 	plan, _ := r.Request.Context().Value(planKey{}).(plan)
 	switch {
+	case strings.Contains(r.Request.URL.Path, "/durable-streams/"):
+		r.Body = &cutBody{ReadCloser: r.Body, proxy: p, plan: plan, end: "\n"}
 	case r.Header.Get("Content-Type") == "text/event-stream":
 		r.Body = &cutBody{ReadCloser: r.Body, proxy: p, plan: plan, end: "\n\n"}
-	case r.Header.Get("Stream-Next-Offset") != "":
-		r.Body = &cutBody{ReadCloser: r.Body, proxy: p, plan: plan, end: "\n"}
 	}
 	return nil
 }

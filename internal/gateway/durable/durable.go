@@ -174,6 +174,6 @@ func send(w http.ResponseWriter, open encode.Opening, list []events.Record, all 
 	}
 	w.Header().Set("Content-Type", "application/json")
 	// An error means that the client has disconnected.
-	_, _ = w.Write(append(append([]byte("["), bytes.Join(body, []byte(",\n"))...), "]\n"...))
+	_, _ = w.Write(append(append([]byte("["), bytes.Join(body, []byte(",\n"))...), ']'))
 	return nil
 }
