@@ -12,7 +12,7 @@ type forgetCommand struct {
 }
 
 func (*forgetCommand) Help() string {
-	return `Deletes the inputs, events, snapshots and large values of a session, and waits until they are gone. Large values that other sessions have stay. What is published to the session afterwards begins it anew. A command that failed or was interrupted can be repeated. Backups and exports keep what they have.
+	return `Deletes the inputs, events, snapshots and large values of a session, and waits until they are gone. Large values that other sessions have stay. What is published to the session afterwards begins it anew. A command that failed or was interrupted can be repeated. Backups, archives and exports keep what they have.
 
 Example:
 

@@ -34,6 +34,7 @@ type grammar struct {
 	Verify     verifyCommand     `cmd:"" group:"operate" help:"Fold the input log again and compare the result with the event log."`
 	Recover    recoverCommand    `cmd:"" group:"operate" help:"Repair an input log that lost its end, and close the calls and runs that lost inputs left open."`
 	Backup     backupCommand     `cmd:"" group:"operate" help:"Copy the streams to a directory while they are in use."`
+	Archive    archiveCommand    `cmd:"" group:"operate" help:"Copy the events of finished sessions to a directory or to S3, before they expire."`
 	Restore    restoreCommand    `cmd:"" group:"operate" help:"Create the streams from a backup."`
 	Pause      pauseCommand      `cmd:"" group:"operate" help:"Refuse new sessions and wait until no call is open."`
 	Forget     forgetCommand     `cmd:"" group:"operate" help:"Delete all that is stored of a session."`

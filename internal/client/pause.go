@@ -19,7 +19,7 @@ func (b *Broker) Drain(ctx context.Context, w io.Writer, limit time.Duration) (o
 	}
 	fmt.Fprintln(w, "new sessions are refused until `streamer pause --end`")
 	for end, shown := time.Now().Add(limit), 0; ; {
-		if err := b.Broker.Pause(ctx, pauseLook); err != nil {
+		if err := b.Pause(ctx, pauseLook); err != nil {
 			return 0, err
 		}
 		sessions, err := b.OpenEvents(ctx)
