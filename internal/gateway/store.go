@@ -41,6 +41,8 @@ type Store interface {
 	LastOf(ctx context.Context, token string, typ events.Type) (events.Record, error)
 	// FirstEvent returns the oldest stored event of a session, zero if there is none.
 	FirstEvent(ctx context.Context, token string) (events.Record, error)
+	// Head returns the last stored event of a session, zero if there is none.
+	Head(ctx context.Context, token string) (seq uint64, last events.Record, err error)
 	// SessionAt returns the token of the session of an event, "" if it is not stored.
 	SessionAt(ctx context.Context, seq uint64) (token string, err error)
 	// Publish stores an input of a kind (delta, result, progress, interrupt,
