@@ -16,7 +16,7 @@ import (
 // TestAgents runs the agents that publish the stream of their model, with a model of
 // this test.
 func TestAgents(t *testing.T) {
-	server, nats := deployed(t, "agent", "subscriber")
+	server, nats := deployed(t, "agent")
 	model := httptest.NewServer(http.HandlerFunc(chat))
 	t.Cleanup(model.Close)
 	t.Run("node", func(t *testing.T) {
@@ -104,5 +104,23 @@ func chat(w http.ResponseWriter, r *http.Request) {
 			return // the agent has ended
 		}
 		w.(http.Flusher).Flush()
+	}
+}
+
+// TestAgentNodeRights: an agent whose user lacks a permission ends with its name.
+func TestAgentNodeRights(t *testing.T) {
+	requireNode(t, "agent-node")
+	model := httptest.NewServer(http.HandlerFunc(chat))
+	t.Cleanup(model.Close)
+	for user, subject := range map[string]string{"subscriber": "llm.rights.", "frontend": "streamer.api."} {
+		t.Run(user, func(t *testing.T) {
+			_, nats := deployed(t, user)
+			cmd := exec.CommandContext(t.Context(), "node", "agent-node/agent.js", "rights")
+			cmd.Env = append(os.Environ(), "STREAMER_NATS_URL="+nats, "OPENAI_BASE_URL="+model.URL)
+			out, err := cmd.CombinedOutput()
+			if want := "the run ended: streamer: the NATS user has no permission to publish on " + subject; err == nil || !strings.Contains(string(out), want) {
+				t.Errorf("error %v, output %q, want an error and %q", err, out, want)
+			}
+		})
 	}
 }

@@ -3,7 +3,6 @@ package examples_test
 import (
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,9 +12,8 @@ import (
 )
 
 // deployed runs a NATS server with the accounts of deploy/nats, and streamer on it. It
-// returns the address of streamer, and the URL of NATS with a user that has the
-// permissions of the given users.
-func deployed(t *testing.T, names ...string) (http, url string) {
+// returns the address of streamer, and the URL of NATS for a user.
+func deployed(t *testing.T, user string) (http, url string) {
 	t.Helper()
 	accounts, err := os.ReadFile("../deploy/nats/accounts.conf")
 	if err != nil {
@@ -26,19 +24,10 @@ func deployed(t *testing.T, names ...string) (http, url string) {
 	if err := options.ProcessConfigString(regexp.MustCompile(`\$\w+_PASSWORD`).ReplaceAllString(text, "x")); err != nil {
 		t.Fatal(err)
 	}
-	user := server.User{Username: "example", Password: "x", Permissions: &server.Permissions{Publish: &server.SubjectPermission{}, Subscribe: &server.SubjectPermission{}}}
-	for _, u := range options.Users {
-		if slices.Contains(names, u.Username) {
-			user.Account = u.Account
-			user.Permissions.Publish.Allow = append(user.Permissions.Publish.Allow, u.Permissions.Publish.Allow...)
-			user.Permissions.Subscribe.Allow = append(user.Permissions.Subscribe.Allow, u.Permissions.Subscribe.Allow...)
-		}
-	}
-	options.Users = append(options.Users, &user)
 	address := runNATS(t, options)
 	http, _, _ = serveWith(t, "--nats-url", "nats://streamer:x@"+address)
 	awaitService(t, "nats://streamer:x@"+address)
-	return http, "nats://example:x@" + address
+	return http, "nats://" + user + ":x@" + address
 }
 
 // runNATS runs a NATS server with accounts, and returns its address.

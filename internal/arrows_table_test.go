@@ -31,6 +31,9 @@ func modules() map[string]string {
 		"flock":       "github.com/gofrs/flock",
 		"x/sync":      "golang.org/x/sync",
 		"x/sys":       "golang.org/x/sys",
+		"x509roots":   "golang.org/x/crypto/x509roots",
+		"minio":       "github.com/minio/minio-go/v7",
+		"registry":    "github.com/google/go-containerregistry",
 	}
 }
 

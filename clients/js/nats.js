@@ -30,6 +30,7 @@ class NatsSession extends Session {
     this.connection = connection;
     this.js = jetstream(connection);
     this.token = tokenOf(name);
+    watch(connection);
   }
 
   post(kind, body, { key = nonce(), headers: fields = {}, ...options } = {}) {
@@ -68,12 +69,13 @@ class NatsSession extends Session {
           if (m.info.pending === 0) yield { event: "stream.live" };
         }
       } catch (error) {
-        if (this.connection.isClosed()) throw error;
+        if (this.connection.isClosed() || forbidden(error)) throw forbidden(error) ?? error;
       } finally {
         signal.removeEventListener("abort", stop);
         messages?.stop();
       }
       if (signal.aborted) return;
+      if (denials.get(this.connection)) throw forbidden(denials.get(this.connection));
       yield { event: "stream.lost" };
       await pause(backoff(attempt, 500), signal);
     }
@@ -90,8 +92,28 @@ class NatsSession extends Session {
   }
 }
 
+const denials = new WeakMap(); // by connection: the last refusal of a request that reads events
+
+/** Records refusals. A request waits in vain if the server maps its subject to the one that it refuses. */
+async function watch(connection) {
+  if (denials.has(connection)) return;
+  denials.set(connection, undefined);
+  for await (const { type, error } of connection.status()) {
+    if (type === "error" && /^(streamer\.api|\$JS)\./.test(error.subject)) denials.set(connection, error);
+    if (type === "reconnect") denials.set(connection, undefined); // perhaps with other permissions
+  }
+}
+
+/** Returns the error of a refused permission, or undefined for another error. */
+function forbidden({ name, operation, subject, cause }) {
+  if (name !== "PermissionViolationError") return cause && forbidden(cause);
+  const error = new StreamerError(`streamer: the NATS user has no permission to ${operation === "publish" ? "publish on" : "subscribe to"} ${subject}`);
+  return Object.assign(error, { status: 403 });
+}
+
 /** Throws an error of a publish. Without an answer of the stream, the same publish may succeed later. */
 function refuse(error) {
+  if (forbidden(error)) throw forbidden(error);
   const refused = new StreamerError(`streamer: ${error.message}`, { cause: error });
   if (error instanceof JetStreamError || /payload/i.test(error.message)) refused.status = 400;
   throw refused;

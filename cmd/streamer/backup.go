@@ -5,6 +5,7 @@ import (
 
 	"streamer/internal/backup"
 	"streamer/internal/client"
+	"streamer/internal/inspect"
 )
 
 type backupCommand struct {
@@ -33,7 +34,7 @@ type restoreCommand struct {
 }
 
 func (*restoreCommand) Help() string {
-	return `Creates the streams from a backup: on the servers of --nats-url, or else in the data directory. No streamer may run, and none of its streams may exist.
+	return `Creates the streams from a backup: on the servers of --nats-url, or else in the data directory. It prints which of them. No streamer may run, and none of its streams may exist.
 
 Example:
 
@@ -43,5 +44,28 @@ Example:
 func (c *restoreCommand) Run(ctx context.Context, std stdio) error {
 	o := c.Options()
 	o.Replicas = c.Replicas
-	return backup.Restore(ctx, o.Embedding(), c.Directory, client.NewProgressLine(std.err).Backup(std.out))
+	report := client.NewProgressLine(std.err).Backup(std.out)
+	if into := report.Into; o.URL == "" {
+		report.Into = func(string) { into("the data directory " + o.DataDir) }
+	}
+	return backup.Restore(ctx, o.Embedding(), c.Directory, report)
+}
+
+type archiveCommand struct {
+	client.NATSFlags
+	inspect.ArchiveOptions
+}
+
+func (*archiveCommand) Help() string {
+	return `Writes what streamer export --values writes, compressed, to DAY/SESSION.….jsonl.gz, where DAY is that of the last event. A file is written once, and read back. Its name has the number of its events and a hash. What the archive has is not written again, so a run can be repeated, and an interrupted one continues. streamer events --from prints the events.
+
+Example:
+
+  streamer archive --to s3://archive/streamer`
+}
+
+func (c *archiveCommand) Run(ctx context.Context, std stdio) error {
+	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
+		return inspect.Archive(ctx, b, inspect.Output{W: std.out}, c.ArchiveOptions)
+	})
 }

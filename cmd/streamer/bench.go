@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 
 	"streamer/internal/bench"
 	"streamer/internal/cli"
@@ -24,7 +22,7 @@ type benchSSECommand struct {
 }
 
 func (c *benchSSECommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
-	return measured(std, i, c, c.JSON, func() (result, error) { return c.Measure(ctx) })
+	return bench.Measured(std.out, i, c, c.JSON, func() (bench.Measurement, error) { return c.Measure(ctx) })
 }
 
 type benchTapCommand struct {
@@ -33,7 +31,7 @@ type benchTapCommand struct {
 }
 
 func (c *benchTapCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
-	return measured(std, i, c, c.JSON, func() (result, error) { return c.Measure(ctx) })
+	return bench.Measured(std.out, i, c, c.JSON, func() (bench.Measurement, error) { return c.Measure(ctx) })
 }
 
 type benchBareCommand struct {
@@ -53,7 +51,7 @@ type benchPathCommand struct {
 func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
 	o := c.Options
 	o.Broker = c.RemoteFlags.Options()
-	return measured(std, i, &o, c.JSON, func() (result, error) {
+	return bench.Measured(std.out, i, &o, c.JSON, func() (bench.Measurement, error) {
 		log, err := server.Logger(std.err, "warn", "text")
 		if err != nil {
 			return nil, err
@@ -61,21 +59,4 @@ func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation
 		r, err := bench.Run(ctx, std.err, log, o)
 		return &r, err
 	})
-}
-
-type result interface{ Print(w io.Writer) error }
-
-// measured checks the options and prints what the measurement returns.
-func measured(std stdio, i *cli.Invocation, options interface{ Check() error }, asJSON bool, measure func() (result, error)) error {
-	if err := options.Check(); err != nil {
-		return i.Misused("%v", err)
-	}
-	r, err := measure()
-	switch {
-	case err != nil:
-		return err
-	case asJSON:
-		return json.NewEncoder(std.out).Encode(r)
-	}
-	return r.Print(std.out)
 }

@@ -86,3 +86,13 @@ func TestRuleFlagsAlone(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", *got, want)
 	}
 }
+
+// TestTapInFile: tap is a flag, and a command with flags of its own.
+func TestTapInFile(t *testing.T) {
+	if got := configured(t, "--config FILE", "tap: [openai]\n").Tap.Tap; len(got) != 1 {
+		t.Errorf("a list: got %v", got)
+	}
+	if got := configured(t, "--config FILE", "tap: {tap: [openai, gemini]}\n").Tap.Tap; len(got) != 0 {
+		t.Errorf("a section: got %v", got)
+	}
+}

@@ -29,11 +29,15 @@ type grammar struct {
 	Calls      callsCommand      `cmd:"" group:"look" help:"Print the calls of a session."`
 	Events     eventsCommand     `cmd:"" group:"look" help:"Print the stored events of a session."`
 	Export     exportCommand     `cmd:"" group:"look" help:"Write the stored events of a session to a file that the page opens."`
+	Sinks      sinksCommand      `cmd:"" group:"look" help:"Print the sinks, and the events that one of them could not deliver."`
 	Doctor     doctorCommand     `cmd:"" group:"operate" help:"Check the server, the streams, the workers, the clock and the disk, and print how to fix what is wrong."`
 	Verify     verifyCommand     `cmd:"" group:"operate" help:"Fold the input log again and compare the result with the event log."`
 	Recover    recoverCommand    `cmd:"" group:"operate" help:"Repair an input log that lost its end, and close the calls and runs that lost inputs left open."`
 	Backup     backupCommand     `cmd:"" group:"operate" help:"Copy the streams to a directory while they are in use."`
+	Archive    archiveCommand    `cmd:"" group:"operate" help:"Copy the events of finished sessions to a directory or to S3, before they expire."`
 	Restore    restoreCommand    `cmd:"" group:"operate" help:"Create the streams from a backup."`
+	Pause      pauseCommand      `cmd:"" group:"operate" help:"Refuse new sessions and wait until no call is open."`
+	Forget     forgetCommand     `cmd:"" group:"operate" help:"Delete all that is stored of a session."`
 	Bench      benchCommand      `cmd:"" group:"operate" help:"Measure the whole path, or event streams."`
 	Ready      readyCommand      `cmd:"" group:"operate" help:"Ask a running server whether it is ready."`
 	Config     configCommand     `cmd:"" group:"operate" help:"Print the configuration that serve would use, and where each value comes from."`
@@ -55,6 +59,7 @@ func groups() []kong.Group {
 		{Key: "streams", Title: "Streams and embedded server:"},
 		{Key: "http", Title: "HTTP and repair service:"},
 		{Key: "tap", Title: "Tap:"},
+		{Key: "sink", Title: "Sink:"},
 		{Key: "rules", Title: "Settings of calls and runs:"},
 		{Key: "worker", Title: "Worker:"},
 		{Key: "log", Title: "Log, metrics and traces:"},

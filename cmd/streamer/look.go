@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -44,13 +43,20 @@ func (c *callsCommand) Run(ctx context.Context, std stdio) error {
 }
 
 type eventsCommand struct {
-	Session session `arg:"" help:"session whose events are printed"`
+	Session session `arg:"" optional:"" help:"session whose events are printed; optional with --from"`
 	client.NATSFlags
 	jsonFlag
+	From string   `placeholder:"PLACE" help:"directory or s3://bucket/prefix of streamer archive, or one file with events, to read instead of the event log"`
 	Type []string `placeholder:"TYPE" words:"events" help:"only events of this type, such as tool_call_result; may be repeated"`
 }
 
-func (c *eventsCommand) Run(ctx context.Context, std stdio) error {
+func (c *eventsCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
+	switch {
+	case c.From != "":
+		return inspect.WriteArchived(ctx, c.From, c.output(std.out), c.Session.name, c.Type)
+	case c.Session.name == "":
+		return i.Misused("need a session, or --from")
+	}
 	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
 		return inspect.WriteEvents(ctx, b, c.output(std.out), c.Session.name, c.Type)
 	})
@@ -73,16 +79,11 @@ Example:
 
 func (c *exportCommand) Run(ctx context.Context, std stdio) error {
 	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
-		line := client.NewProgressLine(std.err)
 		if c.Output == "" {
-			_, err := inspect.Export(ctx, b, std.out, c.Session.name, c.Values, line)
+			_, err := inspect.Export(ctx, b, std.out, c.Session.name, c.Values, client.NewProgressLine(std.err))
 			return err
 		}
-		n, err := inspect.ExportFile(ctx, b, c.Output, c.Session.name, c.Values, line)
-		if err == nil {
-			fmt.Fprintf(std.err, "%d events of session %s are in %s\n", n, c.Session.name, c.Output)
-		}
-		return err
+		return inspect.ExportFile(ctx, b, c.Output, c.Session.name, c.Values, std.err)
 	})
 }
 
@@ -106,10 +107,22 @@ func (c *tailCommand) Run(ctx context.Context, std stdio) error {
 	})
 }
 
+type sinksCommand struct {
+	Name string `arg:"" optional:"" help:"sink whose dead letters are printed; if absent, the sinks"`
+	client.NATSFlags
+	jsonFlag
+}
+
+func (c *sinksCommand) Run(ctx context.Context, std stdio) error {
+	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
+		return inspect.Sinks(ctx, b, c.output(std.out), c.Name)
+	})
+}
+
 type doctorCommand struct {
 	client.NATSFlags
 	JSON bool   `name:"json" help:"print one JSON array"`
-	Role string `placeholder:"ROLE" enum:"streamer,agent,frontend,subscriber" default:"streamer" help:"user to check, with its credentials: streamer, agent, frontend or subscriber; agent and frontend publish an interrupt of the session streamer-doctor and wait for its event, the others change nothing"`
+	Role string `placeholder:"ROLE" enum:"streamer,agent,frontend,subscriber" default:"streamer" help:"user to check, with its credentials: streamer, agent, frontend or subscriber; nothing is stored"`
 }
 
 func (c *doctorCommand) Run(ctx context.Context, std stdio) error {

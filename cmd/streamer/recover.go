@@ -19,7 +19,7 @@ func (c *recoverCommand) Run(ctx context.Context, std stdio) error {
 		case err != nil:
 			return err
 		case !lost:
-			fmt.Fprintln(std.out, "nothing was lost")
+			fmt.Fprintln(std.out, "nothing to recover")
 		case !c.Yes:
 			fmt.Fprintln(std.out, "nothing was done; `streamer recover --yes` does it")
 			return exit(exitFailed)

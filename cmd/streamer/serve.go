@@ -29,7 +29,7 @@ func (c *serveCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) er
 		defer s.Close()
 		err = s.Serve(ctx, std.out, c.LogFormat)
 	}
-	return c.LogFailure(std.err, err)
+	return c.LogFailure(ctx, std.err, err)
 }
 
 func openServer(ctx context.Context, std stdio, f *server.Flags, i *cli.Invocation) (*server.Server, error) {

@@ -201,10 +201,10 @@ func rights() []right {
 		publish("$JS.API.STREAM.MSG.DELETE.TOOLCALLS", ""), publish("$JS.API.STREAM.MSG.GET.TOOLCALLS", ""), publish("$JS.API.STREAM.UPDATE.TOOLCALLS", ""),
 		publish("$JS.API.CONSUMER.CREATE.LLM.x", ""), publish("$JS.API.CONSUMER.NAMES.TOOLCALLS", ""), publish("$JS.API.CONSUMER.MSG.NEXT.LLM.x", ""),
 		publish("$JS.API.STREAM.INFO.STREAMER_BLOBS", ""), publish("$JS.API.DIRECT.GET.KV_STREAMER_SNAPSHOT", ""), publish("$JS.ACK.LLM.x.1.1.1.1.0", ""),
-		publish("$JS.API.STREAM.INFO.TOOLCALLS", "subscriber"),
-		{"get an event", func(r *role) error { return r.request("$JS.API.DIRECT.GET.TOOLCALLS", `{"seq":1}`) }, "subscriber"},
+		publish("$JS.API.STREAM.INFO.TOOLCALLS", "agent subscriber"),
+		{"get an event", func(r *role) error { return r.request("$JS.API.DIRECT.GET.TOOLCALLS", `{"seq":1}`) }, "agent subscriber"},
 		{"create a push consumer", func(r *role) error { return r.request("$JS.API.CONSUMER.CREATE.TOOLCALLS.push", push) }, ""},
-		{"read TOOLCALLS", (*role).read, "subscriber"},
+		{"read TOOLCALLS", (*role).read, "agent subscriber"},
 		listen("toolcalls.>", "agent frontend subscriber"), listen("toolcalls.*.event.tool_call_result", "agent frontend subscriber"), listen("_blobs.>", ""), listen(">", ""), listen("_llm.>", ""), listen("llm.>", ""), listen("_INBOX_STREAMER.>", ""),
 	}
 }
@@ -235,6 +235,15 @@ func tryRoles(t *testing.T, servers []*server.Server, replicas int) {
 			if err := c.try(r); (err == nil) != allowed {
 				t.Errorf("%s: %s: got %v, want allowed %v", name, c.what, err, allowed)
 			}
+		}
+		if fs := inspect.Probe(ctx, broker.Options{URL: address(servers[0], name)}, name); !fs.Healthy() {
+			t.Errorf("doctor --role %s: %+v", name, fs)
+		}
+	}
+	fs := inspect.Probe(ctx, broker.Options{URL: address(servers[0], "frontend")}, "agent")
+	for _, right := range []string{"streamer.api.>", "llm.*.delta", "llm.*.result", "llm.*.progress", "llm.*.end"} {
+		if !slices.ContainsFunc(fs, func(f inspect.Finding) bool { return f.State == inspect.Failed && strings.Contains(f.Fix, right) }) {
+			t.Errorf("doctor --role agent as frontend: got %+v, want that %s is missing", fs, right)
 		}
 	}
 	if got := sizes(t, own); got != before {

@@ -37,7 +37,7 @@ export function opener({ inputs, zone, complain, onOpen }) {
   for (const input of inputs) {
     input.addEventListener("change", () => {
       const [file] = input.files;
-      if (file) read({ name: file.name, text: () => file.text() });
+      if (file) read({ name: file.name, text: () => textOf(file) });
       input.value = "";
     });
   }
@@ -53,10 +53,13 @@ export function opener({ inputs, zone, complain, onOpen }) {
     if (!carries(e)) return;
     e.preventDefault();
     const [file] = e.dataTransfer.files;
-    if (file) read({ name: file.name, text: () => file.text() });
+    if (file) read({ name: file.name, text: () => textOf(file) });
   });
   return result;
 }
+
+// textOf returns the text of a file, which is compressed if it comes from an archive.
+const textOf = (file) => file.name.endsWith(".gz") ? new Response(file.stream().pipeThrough(new DecompressionStream("gzip"))).text() : file.text();
 
 // download saves the events of a replay, or the stored events of the session at url, as lines
 // of JSON, or as a page that shows them without a server.

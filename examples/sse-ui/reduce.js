@@ -46,6 +46,10 @@ export function reduce(state, event, seq = 0, bytes = 0) {
 // The rules change the copy of the state that they receive, and nothing that the
 // state before shares with it.
 const rules = {
+  session_erased(s) {
+    const { session, seq, at, counts } = s;
+    Object.assign(s, create(), { session, seq, at, counts });
+  },
   run_started(s, e) {
     const known = runOf(s, e);
     // An id that is used again is another run.

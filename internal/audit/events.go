@@ -7,6 +7,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/broker/eventlog"
+	"streamer/internal/events"
 )
 
 // progressEvery is the number of messages between two reports of progress.
@@ -51,7 +52,11 @@ func (c *comparison) event(e *eventlog.Entry) {
 	}
 	s := c.session(e.Token)
 	if e.Forged == "" {
-		if e.Prev != s.prev && (s.prev != 0 || e.Prev >= c.begin) {
+		if s.erased.After(e.ID) {
+			s.prev = e.Seq
+			return
+		}
+		if e.Prev != s.prev && e.Type != events.SessionErased && (s.prev != 0 || e.Prev >= c.begin) {
 			l.defect = fmt.Sprintf(" (a broken link: it follows message %d, its condition was %d)", s.prev, e.Prev)
 		}
 		s.lost = s.lost || !there

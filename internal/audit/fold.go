@@ -124,6 +124,12 @@ func (f *folding) input(ctx context.Context, in *inputs.Input) error {
 	}
 	s := f.part.sessions[in.Token]
 	f.out = session.Fold(f.out[:0], state, session.Input{Input: *in, Rules: f.rules.InForce(), Reader: &f.reader})
+	if in.Kind == inputs.Erase { // what was before it may be there in part
+		s.want, s.erased = digest{}, events.ID{Seq: in.Seq}
+		if spelled := f.c.spelled[in.Token]; spelled != nil {
+			spelled.lines[wantedSide] = nil
+		}
+	}
 	for i := range f.out {
 		l, err := f.c.wanted(ctx, in.Token, &f.out[i])
 		if err != nil {

@@ -163,6 +163,7 @@ type sessionDigest struct {
 	folded    bool      // it has inputs
 	older     bool      // it began before the first input of the log
 	lost      bool      // it has events of inputs that the log lost
+	erased    events.ID // of its last erasure: earlier events are not compared
 	prev      uint64    // sequence of its last message in the event log
 	covered   events.ID // id of its last event that a snapshot must cover, by the checkpoint
 	at        time.Time // when that event was stored

@@ -28,13 +28,14 @@ const (
 	Publish                 // store deltas, results, progress and ends
 	Interrupt               // close open calls
 	Answer                  // answer calls that wait for a person
+	Erase                   // delete all that is stored
 	Metrics                 // read the metrics, if it is on all sessions
 	actions                 // number of actions
 )
 
 // String returns the name of the action, which is also its field in the claim.
 func (a Action) String() string {
-	return [...]string{"watch", "publish", "interrupt", "answer", "metrics"}[a]
+	return [...]string{"watch", "publish", "interrupt", "answer", "erase", "metrics"}[a]
 }
 
 // Identity is the bearer of a token, and what it may do.
@@ -51,7 +52,7 @@ type Identity struct {
 }
 
 // Unlimited returns an identity that may do everything and does not expire.
-func Unlimited() *Identity { return Only(Watch, Publish, Interrupt, Answer, Metrics) }
+func Unlimited() *Identity { return Only(Watch, Publish, Interrupt, Answer, Erase, Metrics) }
 
 // Only returns an identity that may do some actions on all sessions and does not expire.
 func Only(list ...Action) *Identity {
@@ -144,7 +145,7 @@ func parseRights(claim []byte) (rights [actions][]rule, err error) {
 		delete(fields, a.String())
 	}
 	if len(fields) > 0 {
-		return rights, errors.New("it has a field other than watch, publish, interrupt, answer and metrics")
+		return rights, errors.New("it has a field other than watch, publish, interrupt, answer, erase and metrics")
 	}
 	return rights, nil
 }

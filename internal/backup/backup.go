@@ -72,6 +72,7 @@ func (s Stream) String() string {
 // Report receives what a backup or a restore has copied. Functions that are nil
 // are not called.
 type Report struct {
+	Into   func(server string)                     // before a restore creates the first stream
 	Copied func(stream string, bytes, total int64) // repeatedly; total is 0 if unknown
 	Done   func(Stream)                            // after each stream
 }
@@ -214,6 +215,9 @@ func Restore(ctx context.Context, opts broker.Options, dir string, report Report
 		} else if exists {
 			return fmt.Errorf("restore: stream %s exists on %s: stop every streamer and delete all of its streams first", name, b.URL())
 		}
+	}
+	if report.Into != nil {
+		report.Into(fmt.Sprintf("the NATS server %s at %s", b.Conn().ConnectedServerName(), b.Conn().ConnectedUrlRedacted()))
 	}
 	for i, one := range all.Streams {
 		if err := restore(ctx, b, opts, one, filepath.Join(dir, one.Name), report); err != nil {

@@ -22,9 +22,11 @@ func TestRestoreRefused(t *testing.T) {
 	if err := Create(brokertest.Deadline(t), b, dir, Report{}); err == nil || !strings.Contains(err.Error(), dir+" exists: name a directory that does not exist") {
 		t.Errorf("a second backup: got %v", err)
 	}
-	to := t.TempDir()
+	to, into := t.TempDir(), ""
 	restore := func(dir string) error {
-		return Restore(brokertest.Deadline(t), broker.Options{Embed: brokertest.Embed(natsserver.Config{DataDir: to})}, dir, Report{})
+		into = ""
+		report := Report{Into: func(server string) { into = server }}
+		return Restore(brokertest.Deadline(t), broker.Options{Embed: brokertest.Embed(natsserver.Config{DataDir: to})}, dir, report)
 	}
 	var all manifest
 	if err := readJSON(filepath.Join(dir, manifestFile), &all); err != nil || len(all.Streams) != len(copied) || all.Partitions != b.Partitions() {
@@ -44,10 +46,10 @@ func TestRestoreRefused(t *testing.T) {
 	if err := os.WriteFile(data, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := restore(dir); err != nil { // the failed one has left nothing
-		t.Errorf("a complete backup: %v", err)
+	if err := restore(dir); err != nil || !strings.HasPrefix(into, "the NATS server streamer at nats://127.0.0.1:") { // the failed one has left nothing
+		t.Errorf("a complete backup: error %v, into %q", err, into)
 	}
-	if err := restore(dir); err == nil || !strings.Contains(err.Error(), "exists") {
+	if err := restore(dir); err == nil || !strings.Contains(err.Error(), "exists") || into != "" {
 		t.Errorf("a second restore: got %v", err)
 	}
 	if err := os.Remove(filepath.Join(dir, manifestFile)); err != nil {

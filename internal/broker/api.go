@@ -230,6 +230,22 @@ func (b *Broker) DeleteMessage(ctx context.Context, stream string, seq uint64) e
 	return fmt.Errorf("broker: deleting message %d of stream %s: %w", seq, stream, err)
 }
 
+// Purge deletes the messages of a stream whose subjects match filter, before a sequence or,
+// if that is 0, all of them. It returns how many the last try deleted.
+func (b *Broker) Purge(ctx context.Context, stream, filter string, before uint64) (int, error) {
+	var done struct {
+		Purged int `json:"purged"`
+	}
+	err := b.ask(ctx, apiPurge+stream, map[string]any{"filter": filter, "seq": before}, &done)
+	if refused := (*apiError)(nil); errors.As(err, &refused) && refused.ErrCode == codeStreamNotFound {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("broker: purging %s of stream %s: %w", filter, stream, err)
+	}
+	return done.Purged, nil
+}
+
 func everything(filter string) string { return cmp.Or(filter, ">") }
 
 func (b *Broker) message(ctx context.Context, stream string, which map[string]any) (*Message, error) {

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -26,10 +25,8 @@ func (b *Broker) Leave(ctx context.Context, id string) error {
 // forgetMembers deletes the heartbeats on a filter. When an embedded server starts, it
 // deletes those of the workers before: no other process is connected to it.
 func (b *Broker) forgetMembers(ctx context.Context, filter string) error {
-	if err := b.ask(ctx, apiPurge+streamMembers, map[string]any{"filter": filter}, &failure{}); err != nil {
-		return fmt.Errorf("broker: deleting heartbeats: %w", err)
-	}
-	return nil
+	_, err := b.Purge(ctx, streamMembers, filter, 0)
+	return err
 }
 
 // Members returns the ids of the workers that have a heartbeat, in order. Callers

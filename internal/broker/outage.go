@@ -227,10 +227,8 @@ func (b *Broker) wasDown(ctx context.Context) error {
 // Ready returns nil if there is a connection, every stream has a leader and
 // stores what is published. The error explains what does not work.
 func (b *Broker) Ready(ctx context.Context) error {
-	if b.embedded != nil {
-		if err := b.embedded.Problem(); err != nil {
-			return err
-		}
+	if err := b.Broken(); err != nil {
+		return err
 	}
 	for _, nc := range []*nats.Conn{b.nc, b.reads} {
 		if status := nc.Status(); status != nats.CONNECTED {
@@ -248,6 +246,14 @@ func (b *Broker) Ready(ctx context.Context) error {
 		}
 	}
 	return b.pubs.problem(time.Now())
+}
+
+// Broken returns why the embedded server stores nothing, nil if it does or is none.
+func (b *Broker) Broken() error {
+	if b.embedded == nil {
+		return nil
+	}
+	return b.embedded.Problem()
 }
 
 // leastInput is approximately the size of the smallest input. A stream without space

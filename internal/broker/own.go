@@ -14,7 +14,7 @@ import (
 // Acknowledgements have no headers. Every message that streamer publishes there
 // has one of these.
 const (
-	ownInput      = HeaderMsgID // of clock and rules inputs
+	ownInput      = HeaderMsgID // of clock, erase and rules inputs
 	ownSnapshot   = headerTTL
 	ownCheckpoint = HeaderPrev
 	ownHeartbeat  = headerTTL

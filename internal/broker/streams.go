@@ -19,6 +19,7 @@ import (
 const (
 	StreamInputs      = "LLM"
 	StreamEvents      = "TOOLCALLS"
+	StreamDead        = "STREAMER_DEAD" // events that a sink could not deliver; there is none without a sink
 	streamBlobs       = "STREAMER_BLOBS"
 	streamSnapshots   = "KV_STREAMER_SNAPSHOT"
 	streamCheckpoints = "KV_STREAMER_CHECKPOINT"
@@ -30,6 +31,7 @@ var streamNames = [...]string{StreamInputs, StreamEvents, streamBlobs, streamSna
 // Roots of the subjects of internal streams.
 const (
 	rootBlobs       = "_blobs."
+	RootDead        = "_dead." // sink and token of the session follow
 	rootSnapshots   = "$KV.STREAMER_SNAPSHOT."
 	rootCheckpoints = "$KV.STREAMER_CHECKPOINT."
 	rootMembers     = "$KV.STREAMER_MEMBER."

@@ -68,7 +68,7 @@ func RepliesTo(subject string) bool {
 	}
 	root, _, _ := strings.Cut(subject, ".")
 	switch root + "." {
-	case "llm.", "_llm.", "toolcalls.", "_toolcalls.", rootBlobs:
+	case "llm.", "_llm.", "toolcalls.", "_toolcalls.", rootBlobs, RootDead:
 		return false
 	}
 	return true

@@ -163,7 +163,7 @@ func (f *file) section(m *yaml.Node, n *kong.Node) error {
 	if m.Kind != yaml.MappingNode {
 		return f.at(m, "need a mapping of flags to values")
 	}
-	names := keysOf(n)
+	flags := flagsOf(n)
 	for i := 0; i < len(m.Content); i += 2 {
 		key, value := m.Content[i], m.Content[i+1]
 		path := keyPath(n, key.Value)
@@ -172,13 +172,15 @@ func (f *file) section(m *yaml.Node, n *kong.Node) error {
 		}
 		var e entry
 		var err error
-		if child := childOf(n, key.Value); child != nil {
+		child, isFlag := childOf(n, key.Value), slices.Contains(flags, key.Value)
+		switch {
+		case child != nil && (!isFlag || value.Kind == yaml.MappingNode): // tap is a command and a flag
 			err = f.section(value, child)
-		} else if slices.Contains(names, key.Value) {
+		case isFlag:
 			e.line = value.Line
 			e.value, err = f.value(value)
-		} else {
-			err = f.at(key, "unknown key %q: did you mean %q?", key.Value, nearest.Name(key.Value, names))
+		default:
+			err = f.at(key, "unknown key %q: did you mean %q?", key.Value, nearest.Name(key.Value, append(flags, commandsOf(n)...)))
 		}
 		if err != nil {
 			return err
@@ -192,9 +194,9 @@ func keyPath(n *kong.Node, key string) string {
 	return strings.Join(append(commandPath(n), key), " ")
 }
 
-// keysOf returns the keys that a section may have: the flags of its command, those that
-// mean the same in all commands below it, and the names of its commands.
-func keysOf(n *kong.Node) (names []string) {
+// flagsOf returns the flags that a section may have: those of its command, and those that
+// mean the same in all commands below it.
+func flagsOf(n *kong.Node) (names []string) {
 	var walk func(at *kong.Node)
 	walk = func(at *kong.Node) {
 		for _, f := range at.Flags {
@@ -207,6 +209,10 @@ func keysOf(n *kong.Node) (names []string) {
 		}
 	}
 	walk(n)
+	return names
+}
+
+func commandsOf(n *kong.Node) (names []string) {
 	for _, c := range n.Children {
 		if !c.Hidden {
 			names = append(names, c.Name)

@@ -92,10 +92,11 @@ func (l *ProgressLine) Clear() {
 	}
 }
 
-// Backup prints each stream that a backup or a restore has copied on out, and shows the
-// progress of the others.
+// Backup prints each stream that a backup or a restore has copied on out, and the server
+// of a restore. It shows the progress of the other streams.
 func (l *ProgressLine) Backup(out io.Writer) backup.Report {
 	return backup.Report{
+		Into: func(server string) { fmt.Fprintln(out, "restoring into", server) },
 		Copied: func(stream string, n, total int64) {
 			l.Show(audit.Progress{What: "bytes of " + stream, Done: uint64(n), Total: uint64(total)}, time.Now())
 		},

@@ -56,7 +56,7 @@ func dispatch(h handler, e *events.Event) {
 // isShown reports whether dispatch has a method for events of a type.
 func isShown(t events.Type) bool {
 	switch t {
-	case events.Synthetic, events.ToolCallLateResult, events.OrphanResult, events.Rejected, events.Unmatched, events.Interruption:
+	case events.Synthetic, events.ToolCallLateResult, events.OrphanResult, events.Rejected, events.Unmatched, events.Interruption, events.SessionErased:
 		return false
 	}
 	return true

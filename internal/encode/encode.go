@@ -34,6 +34,9 @@ type Protocol struct {
 	// what Parse returns. The protocol has no references to large values, so the
 	// caller replaces each by its value.
 	Inline bool
+	// Bodies states that messages are the bodies of events, in which the caller replaces
+	// each reference to a large value by the value.
+	Bodies bool
 	// Waits states that the stream of a session without runs waits for the first one.
 	// Otherwise the client expects to be answered that there is none.
 	Waits bool
@@ -56,6 +59,7 @@ type Opening struct {
 	From        uint64 // Event gets the events after this sequence
 	Since       uint64 // the client has the events up to this sequence, if the protocol is Whole
 	Filter      Filter // of the protocol agent-protocol
+	Cursor      string // of the protocol durable-streams; "" means that of Now
 	First, Last uint64 // current bounds of the event log
 	Now         events.Time
 	HeartbeatMS int64 // interval without data before a heartbeat
@@ -131,6 +135,7 @@ var protocols = [...]Protocol{
 	{Name: "ag-ui", ByRun: true, Inline: true, Waits: true, New: func() Encoder { return new(agUI) }},
 	{Name: "langgraph", ByRun: true, Whole: true, Inline: true, CutShort: true, New: func() Encoder { return new(langGraph) }},
 	{Name: "agent-protocol", Whole: true, Inline: true, CutShort: true, New: func() Encoder { return new(agentProtocol) }},
+	{Name: "durable-streams", Bodies: true, New: func() Encoder { return new(durable) }},
 }
 
 // Find returns the named protocol; "" means the first. The error lists the known

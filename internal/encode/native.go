@@ -108,9 +108,15 @@ func OfSessions() *Protocol { return &ofSessions }
 var ofSessions = Protocol{Name: "native", New: func() Encoder { return sessions{} }}
 
 func (s sessions) Event(dst []byte, e events.Record, _ *events.Event) []byte {
-	if e.Type != events.Synthetic {
-		return s.native.Event(dst, e, nil)
+	if e.Type == events.Synthetic {
+		e.Data = namedMessage(e)
 	}
+	return s.native.Event(dst, e, nil)
+}
+
+// namedMessage returns a synthetic message as the field message of an object that has the
+// fields of an event.
+func namedMessage(e events.Record) []byte {
 	name, err := events.ParseToken(e.Token)
 	if err != nil { // a rejected input is reported under its token as it came
 		name = e.Token
@@ -125,6 +131,5 @@ func (s sessions) Event(dst []byte, e events.Record, _ *events.Event) []byte {
 	if err != nil { // a stored message is valid JSON; anything else is sent as text
 		body = events.Quote(string(e.Data))
 	}
-	e.Data = body
-	return s.native.Event(dst, e, nil)
+	return body
 }

@@ -39,6 +39,7 @@ const (
 	Rejected             Type = "rejected"
 	Unmatched            Type = "unmatched"
 	Interruption         Type = "interrupted"
+	SessionErased        Type = "session_erased"
 
 	// Synthetic is not in the schema. It is the synthetic tool result message
 	// that follows its tool_call_result on the subject
@@ -51,7 +52,7 @@ func Types() []Type {
 	return []Type{
 		RunStarted, RunFinished, MessageStarted, MessageFinished, AgentResponseChunk, PartFinished, HumanMessage,
 		ToolCallStart, ToolCallArgsDelta, ToolCallArgsComplete, ToolCallAwaiting, ToolCallAnswered, ToolCallProgress, ToolCallResult,
-		ToolCallLateResult, ToolCallParent, OrphanResult, Rejected, Unmatched, Interruption, Synthetic,
+		ToolCallLateResult, ToolCallParent, OrphanResult, Rejected, Unmatched, Interruption, SessionErased, Synthetic,
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 
 const (
 	// exposedHeaders are the response headers that pages of allowed origins can read.
-	exposedHeaders = headerFirst + ", " + headerRetention + ", Content-Location, Location, Retry-After, WWW-Authenticate"
+	exposedHeaders = headerFirst + ", " + headerRetention + ", Content-Location, ETag, Location, Retry-After, Stream-Cursor, Stream-Next-Offset, Stream-Up-To-Date, WWW-Authenticate"
 	// allowedHeaders are the request headers that they can send. Clients of frontend
 	// libraries send User-Agent and X-Api-Key.
-	allowedHeaders = "Authorization, Cache-Control, Content-Type, Idempotency-Key, Last-Event-ID, Streamer-Format, Streamer-Namespace, Streamer-Parent-Call, Traceparent, Tracestate, User-Agent, X-Api-Key"
+	allowedHeaders = "Authorization, Cache-Control, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Streamer-Format, Streamer-Namespace, Streamer-Parent-Call, Traceparent, Tracestate, User-Agent, X-Api-Key"
 )
 
 // access decides by Host, Origin and Sec-Fetch-Site which requests are allowed. Any

@@ -44,14 +44,14 @@ type contract struct {
 
 // pathItem describes a path.
 type pathItem struct {
-	Parameters     []documentedParameter
-	Get, Put, Post *documentedOperation
+	Parameters             []documentedParameter
+	Get, Put, Post, Delete *documentedOperation
 }
 
 // operations returns the operations of a path by method.
 func (p *pathItem) operations() map[string]*documentedOperation {
 	all := map[string]*documentedOperation{}
-	for method, o := range map[string]*documentedOperation{"GET": p.Get, "PUT": p.Put, "POST": p.Post} {
+	for method, o := range map[string]*documentedOperation{"GET": p.Get, "PUT": p.Put, "DELETE": p.Delete, "POST": p.Post} {
 		if o != nil {
 			all[method] = o
 		}

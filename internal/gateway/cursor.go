@@ -16,13 +16,9 @@ const (
 	headerRetention = "Streamer-Retention" // time for which events are stored, in seconds
 )
 
-// opening reads the client's cursor, and checks that it is a cursor of the selected
-// sessions and that the log still has their events after it.
-func (g *Gateway) opening(w http.ResponseWriter, r *http.Request, sel *selection) (encode.Opening, error) {
-	from, err := parseCursor(r)
-	if err != nil {
-		return encode.Opening{}, err
-	}
+// opening checks that from is a cursor of the selected sessions and that the log still has
+// their events after it.
+func (g *Gateway) opening(w http.ResponseWriter, r *http.Request, sel *selection, from uint64) (encode.Opening, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
 	first, last, err := g.store.EventBounds(ctx)

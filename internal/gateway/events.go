@@ -43,7 +43,11 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	open, err := g.opening(w, r, &selection{tokens: []string{token}})
+	from, err := parseCursor(r)
+	if err != nil {
+		return err
+	}
+	open, err := g.opening(w, r, &selection{tokens: []string{token}}, from)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,7 @@ type Gateway struct {
 	proxies      proxies
 	clients      quota // of streams, by client
 	addresses    quota // of streams, by address
+	multiplexed  quota // of requests with HTTP/2, by address
 	connections  quota // of connections, by address
 	rates        rates // of inputs
 	page         map[string]*asset
@@ -91,6 +92,7 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 	g.credentials = newCredentials(opts.Token, opts.MetricsToken, opts.Verify)
 	g.streams.max, g.ingests.max = opts.MaxClients, opts.MaxIngests
 	g.clients.max, g.addresses.max, g.connections.max = opts.MaxPerClient, opts.MaxPerAddress, opts.MaxPerAddress
+	g.multiplexed.max = opts.MaxPerAddress
 	g.rates.inputs, g.rates.bytes, g.rates.maxBody = opts.MaxInputRate, opts.MaxByteRate, opts.MaxBody
 	g.buffers.New = func() any { return new([]byte) }
 	registry, err := g.newRegistry()
@@ -119,6 +121,16 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rc := http.NewResponseController(w)
+	if r.ProtoMajor == 2 { // an answer waits in memory until the client opens a window, with or without a token
+		address := g.proxies.client(r)
+		if !g.multiplexed.take(address) {
+			panic(http.ErrAbortHandler) // an answer would wait as well
+		}
+		defer func() {
+			_ = rc.Flush()
+			g.multiplexed.leave(address)
+		}()
+	}
 	// A connection keeps its deadlines from one request to the next, so each
 	// request sets its own. Writers without deadlines, such as recorders, are
 	// served without them. A deadline of reading without a body would end a request that

@@ -9,10 +9,29 @@ import (
 
 // healthz reports that the process runs. It and readyz check neither the Host nor
 // the token, because probes have none and the answers are not secret.
-func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
+func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) { alive(w) }
+
+func alive(w http.ResponseWriter) {
 	respond.JSON(w, http.StatusOK, struct {
 		Status string `json:"status"`
 	}{"alive"})
+}
+
+// Starting returns a handler for the time before there is a Gateway. It answers /healthz as
+// that does, and everything else with 503 and why, if that is known.
+func Starting(why func() error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			alive(w)
+			return
+		}
+		text := "the server is starting"
+		if err := why(); err != nil {
+			text += ": " + err.Error()
+		}
+		w.Header().Set("Retry-After", "2")
+		respond.Error(w, http.StatusServiceUnavailable, text)
+	})
 }
 
 // readyz reports whether inputs and events can be stored and read, with warnings

@@ -115,6 +115,10 @@ func (g *Gateway) publishError(w http.ResponseWriter, session string, kind input
 	if errors.Is(err, inputs.ErrTooLarge) {
 		return tooLarge(g.opts.MaxBody)
 	}
+	if certain, ok := errors.AsType[*NotStoredError](err); ok {
+		w.Header().Set("Retry-After", "10")
+		return respond.Refuse(http.StatusServiceUnavailable, "the input is not stored: "+certain.Why.Error())
+	}
 	g.log.Error().Err(err).Str("session", session).Str("kind", string(kind)).Msg("input not stored")
 	if errors.Is(err, inputs.ErrFull) {
 		w.Header().Set("Retry-After", "30")

@@ -28,7 +28,8 @@ func (f sseFrames) next() (id, event, data string) {
 		if err != nil {
 			return "", err.Error(), ""
 		}
-		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		value = strings.TrimPrefix(value, " ")
 		switch {
 		case name == "id":
 			id = value

@@ -40,7 +40,11 @@ func (g *Gateway) manyEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	open, err := g.opening(w, r, sel)
+	from, err := parseCursor(r)
+	if err != nil {
+		return err
+	}
+	open, err := g.opening(w, r, sel, from)
 	if err != nil {
 		return err
 	}

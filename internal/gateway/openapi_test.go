@@ -228,7 +228,7 @@ func (a *answers) good() {
 	s.message("m1", "hello", oneCall)
 	s.add(inputs.Result, `{"tool_call_id":"call_a","content":"4 °C"}`)
 	store.info = []SessionInfo{{Session: "s", Last: at, Open: 1}}
-	url, stop := a.server(Options{Repairs: &repair.Service{}, Warnings: func() []string { return []string{"w"} }}, store)
+	url, stop := a.server(Options{Heartbeat: time.Millisecond, Repairs: &repair.Service{}, Warnings: func() []string { return []string{"w"} }}, store)
 	defer stop()
 	run, args := "1.0", a.valueOf(store, events.ToolCallArgsComplete)
 	event := "/v1/sessions/s/events/" + itoa(args)
@@ -236,6 +236,7 @@ func (a *answers) good() {
 	for _, path := range []string{
 		"/v1/sessions", "/v1/events?session=s&types=tool_call_start", "/v1/sessions/s/events", "/v1/ai-sdk/s/stream", "/v1/ag-ui/s",
 		thread, thread + "/state", thread + "/runs?limit=1", thread + "/runs/" + run, thread + "/runs/" + run + "/stream", "/metrics", "/healthz", "/readyz",
+		"/v1/durable-streams/s", "/v1/durable-streams/s?offset=-1&live=sse", "/v1/durable-streams/s?offset=now", "/v1/durable-streams/s?offset=now&live=long-poll", "/v1/durable-streams/s?offset=0&live=long-poll",
 		"/v1/sessions/x/events?protocol=ai-sdk", "/v1/ai-sdk/x/stream", "/v1/sessions/a%2Fb/events?last_event_id=0",
 	} {
 		a.request("GET", url+path, http.NoBody)
@@ -245,6 +246,8 @@ func (a *answers) good() {
 			a.request("GET", url+path, http.NoBody, header)
 		}
 	}
+	resp, _ := do(a.t, "GET", url+"/v1/durable-streams/s", "")
+	a.request("GET", url+"/v1/durable-streams/s", http.NoBody, "If-None-Match: "+resp.Header.Get("ETag"))
 	a.request("GET", url+thread+"/stream/events", http.NoBody)
 	a.request("GET", url+thread+"/stream/events", http.NoBody, "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==")
 	for path, body := range map[string]string{
@@ -257,6 +260,7 @@ func (a *answers) good() {
 	} {
 		a.request("POST", url+path, strings.NewReader(body))
 	}
+	a.request("DELETE", url+"/v1/sessions/s", http.NoBody)
 	for _, kind := range []string{"deltas", "results", "progress"} {
 		a.request("PUT", url+"/v1/sessions/s/"+kind, io.MultiReader(strings.NewReader("{\"bad\":1}\n{}\n"))) // stored as it arrives
 	}
@@ -283,7 +287,7 @@ func (a *answers) faulty() {
 	defer stop()
 	thread := "/v1/langgraph/threads/s"
 	for _, path := range []string{
-		"/v1/sessions/s/events?last_event_id=1", "/v1/events?pattern=*&last_event_id=1", "/v1/sessions/s/events/1", "/v1/sessions/s/events/1/args",
+		"/v1/durable-streams/s?offset=1", "/v1/sessions/s/events?last_event_id=1", "/v1/events?pattern=*&last_event_id=1", "/v1/sessions/s/events/1", "/v1/sessions/s/events/1/args",
 		"/v1/sessions/s/events/6/result", thread + "/runs/x", thread + "/runs/x/stream", "/nothing",
 	} {
 		a.request("GET", url+path, http.NoBody)

@@ -25,13 +25,15 @@ func needs(path, methods string) (actions []auth.Action, own bool) {
 		return []auth.Action{auth.Answer}, false
 	case "/v1/sessions/{session}/interrupt", "/v1/langgraph/threads/{session}/runs/{run}/cancel":
 		return []auth.Action{auth.Interrupt}, false
+	case sessionPath:
+		return []auth.Action{auth.Erase}, false
 	case "/v1/ag-ui/{session}", "/v1/langgraph/threads/{session}/history", "/v1/langgraph/threads/{session}/stream/events":
 		return []auth.Action{auth.Watch}, false // clients of these protocols read with POST
 	}
 	if methods == http.MethodGet {
 		return []auth.Action{auth.Watch}, false
 	}
-	return []auth.Action{auth.Watch, auth.Publish, auth.Interrupt, auth.Answer}, false
+	return []auth.Action{auth.Watch, auth.Publish, auth.Interrupt, auth.Answer, auth.Erase}, false
 }
 
 // permitted returns a handler that in addition requires the rights that a path needs:

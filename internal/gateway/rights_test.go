@@ -26,7 +26,7 @@ import (
 
 const (
 	jwtSecret  = "0123456789abcdef0123456789abcdef"
-	everything = `{"watch":[{"pattern":"*"}],"publish":[{"pattern":"*"}],"interrupt":[{"pattern":"*"}],"answer":[{"pattern":"*"}]}`
+	everything = `{"watch":[{"pattern":"*"}],"publish":[{"pattern":"*"}],"interrupt":[{"pattern":"*"}],"answer":[{"pattern":"*"}],"erase":[{"pattern":"*"}]}`
 )
 
 // withTokens returns the options of a gateway that accepts tokens signed with
@@ -106,6 +106,7 @@ func TestRights(t *testing.T) {
 		{"POST", "/v1/sessions/s/interrupt", "", [5]int{403, 403, 202, 202, 403}},
 		{"POST", "/v1/sessions/t/interrupt", "", [5]int{403, 403, 403, 202, 403}},
 		{"POST", "/v1/sessions/s/answer", `{"call":"1.0","decision":"approve"}`, [5]int{403, 403, 403, 202, 403}},
+		{"DELETE", "/v1/sessions/s", "", [5]int{403, 403, 403, 200, 403}},
 		{"POST", "/v1/repair", `{` + history, [5]int{200, 200, 200, 200, 200}},
 		{"POST", "/v1/repair", `{"session":"s",` + history, [5]int{200, 403, 403, 200, 403}},
 		{"POST", "/v1/repair", `{"session":"t",` + history, [5]int{403, 403, 403, 200, 403}},
@@ -135,9 +136,9 @@ func TestNeeds(t *testing.T) {
 		want          int // number of rights
 	}{
 		{"/v1/new/{session}", "GET", 1},
-		{"/v1/new/{session}", "POST", 4},
-		{"/v1/new/{session}", "GET, POST", 4},
-		{"/v1/new", "DELETE", 4},
+		{"/v1/new/{session}", "POST", 5},
+		{"/v1/new/{session}", "GET, POST", 5},
+		{"/v1/new", "DELETE", 5},
 		{"/v1/sessions/{session}/interrupt", "POST", 1},
 		{"/v1/sessions/", "GET", 1},
 	} {
@@ -226,7 +227,7 @@ func TestPathTricks(t *testing.T) {
 	for path, want := range map[string]int{
 		"s/events": 200, "%73/events": 200, "a%2Fb/events": 200, "a%2fb/events": 200, "%2E%2E/events": 200,
 		"secret/events": 403, "s%2F..%2Fsecret/events": 403, "s%00secret/events": 403, "s%00/events": 403, "S/events": 403,
-		"secret%2Fevents": 404, "s%2F..%2Fsecret%2Fevents": 404, "%2A/events": 403, "s%20/events": 403, "%FF/events": 400,
+		"secret%2Fevents": 405, "s%2F..%2Fsecret%2Fevents": 405, "%2A/events": 403, "s%20/events": 403, "%FF/events": 400,
 		"s%EF%BC%8Fsecret/events": 403, "s;session=secret/events": 403, "secret%3Fs/events": 403,
 		strings.Repeat("x", 300) + "/events": 400, "s/events/%2E%2E": 400, "s/events/1": 404,
 	} {

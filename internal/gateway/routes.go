@@ -8,6 +8,7 @@ import (
 
 	"streamer/docs"
 	"streamer/internal/gateway/agui"
+	"streamer/internal/gateway/durable"
 	"streamer/internal/gateway/langgraph"
 	"streamer/internal/gateway/respond"
 	"streamer/internal/inputs"
@@ -28,7 +29,10 @@ var kinds = [...]struct {
 	{"end", inputs.End},
 }
 
-const metricsPath = "/metrics"
+const (
+	metricsPath = "/metrics"
+	sessionPath = "/v1/sessions/{session}"
+)
 
 // route is a path that the gateway serves.
 type route struct {
@@ -64,12 +68,14 @@ func (g *Gateway) routeList(metrics *prometheus.Registry) []route {
 	}
 	api("/v1/sessions", "GET", g.sessions)
 	api("/v1/events", "GET", g.manyEvents)
+	api(sessionPath, "DELETE", g.erase)
 	api("/v1/sessions/{session}/events", "GET", g.events)
 	api("/v1/sessions/{session}/events/{seq}", "GET", g.event)
 	api("/v1/sessions/{session}/events/{seq}/{part}", "GET", g.part)
 	api("/v1/ai-sdk/{session}/stream", "GET", g.turn("ai-sdk"))
 	api("/v1/ai-sdk/{session}", "POST", foreignAPI{g}.answerTurn)
 	api("/v1/ag-ui/{session}", "GET, POST", agui.Handler(foreignAPI{g}))
+	api("/v1/durable-streams/{session}", "GET", durable.Handler(foreignAPI{g}))
 	langgraph.Routes(foreignAPI{g}, api)
 	for _, k := range kinds {
 		methods := "POST"
@@ -113,7 +119,11 @@ func (g *Gateway) onlyMethods(methods string, h http.HandlerFunc) http.HandlerFu
 // methods that the error names.
 func refuseMethod(w http.ResponseWriter, r *http.Request, allow, only string) {
 	w.Header().Set("Allow", allow)
-	respond.Error(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s is not allowed here, only %s", r.Method, only))
+	text := fmt.Sprintf("%s is not allowed here, only %s", r.Method, only)
+	if only == http.MethodGet && r.PathValue("session") != "" {
+		text += ": events are only read; send inputs to /v1/sessions/{session}/deltas, results and others"
+	}
+	respond.Error(w, http.StatusMethodNotAllowed, text)
 }
 
 // handler serves a request that passed the checks. Its error is sent to the client.

@@ -13,6 +13,12 @@ import (
 // inputs.
 var ErrNotOpen = errors.New("gateway: not open for inputs yet")
 
+// NotStoredError is the error for an input that is certainly not stored. Clients read why.
+type NotStoredError struct{ Why error }
+
+// Error returns that the input is not stored, and why.
+func (e *NotStoredError) Error() string { return "gateway: not stored: " + e.Why.Error() }
+
 // Store is the gateway's view of the two logs. Its methods are called from several
 // goroutines. A token is the result of events.Token for a session.
 type Store interface {
@@ -35,17 +41,21 @@ type Store interface {
 	LastOf(ctx context.Context, token string, typ events.Type) (events.Record, error)
 	// FirstEvent returns the oldest stored event of a session, zero if there is none.
 	FirstEvent(ctx context.Context, token string) (events.Record, error)
+	// Head returns the last stored event of a session, zero if there is none.
+	Head(ctx context.Context, token string) (seq uint64, last events.Record, err error)
 	// SessionAt returns the token of the session of an event, "" if it is not stored.
 	SessionAt(ctx context.Context, seq uint64) (token string, err error)
 	// Publish stores an input of a kind (delta, result, progress, interrupt,
 	// end) and returns its sequence. The same msgID is stored once. The error is
-	// inputs.ErrTooLarge, inputs.ErrFull or ErrNotOpen where that is the reason.
+	// inputs.ErrTooLarge, inputs.ErrFull, ErrNotOpen or *NotStoredError where that is the reason.
 	Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (seq uint64, err error)
 	// Track follows what becomes of the inputs of a session that are stored from now
 	// on.
 	Track(ctx context.Context, token string) (Tracking, error)
 	// Sessions returns at most limit sessions that have events, newest first.
 	Sessions(ctx context.Context, limit int) ([]SessionInfo, error)
+	// Erase deletes all that is stored of a session. It can be repeated after an error.
+	Erase(ctx context.Context, token string) (Erased, error)
 	// Event reads one event of a session: events.ErrNotFound if it is not stored.
 	Event(ctx context.Context, token string, seq uint64) (events.Record, error)
 	// Blob reads a large value: events.ErrNotFound if it is not stored.
@@ -67,4 +77,11 @@ type SessionInfo struct {
 	Last    time.Time // time of its last event
 	Open    int       // calls without a result
 	About   string    // description of a session that has not begun; "" for others
+}
+
+// Erased is what an erasure deleted.
+type Erased struct {
+	Inputs int `json:"inputs"`
+	Events int `json:"events"`
+	Chunks int `json:"chunks"` // of large values, each of at most 64 KiB
 }

@@ -159,6 +159,17 @@ func (m *memory) FirstEvent(_ context.Context, token string) (events.Record, err
 	return events.Record{}, m.broken
 }
 
+func (m *memory) Head(_ context.Context, token string) (seq uint64, last events.Record, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.log {
+		if e.token == token {
+			last = e.Record
+		}
+	}
+	return last.Seq, last, m.broken
+}
+
 func (m *memory) SessionAt(_ context.Context, seq uint64) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -248,6 +259,18 @@ func (m *memory) Ready(context.Context) error {
 }
 
 func (m *memory) MaxPayload() int { return 1 << 20 }
+
+// Erase returns the number of the session's events, and keeps them.
+func (m *memory) Erase(_ context.Context, token string) (e Erased, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.log {
+		if m.log[i].token == token {
+			e.Events++
+		}
+	}
+	return e, m.broken
+}
 
 // breakDown makes every method fail.
 func (m *memory) breakDown() {

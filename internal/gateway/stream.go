@@ -205,6 +205,13 @@ func (s *stream) take(ctx context.Context, r events.Record, live bool) error {
 			return err
 		}
 	}
+	if s.proto.Bodies {
+		whole, err := s.g.whole(ctx, r)
+		if err != nil {
+			return err
+		}
+		sh = &sharedEvent{record: whole}
+	}
 	s.append(sh, e)
 	return s.appended()
 }

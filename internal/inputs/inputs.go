@@ -34,6 +34,7 @@ const (
 	Answer    Kind = "answer" // of a person, to calls that wait
 	End       Kind = "end"
 	Clock     Kind = "clock" // a deadline or flush of a session
+	Erase     Kind = "erase" // a session begins anew, and what was before it is erased
 	Rules     Kind = "rules" // new settings of a partition
 	Probe     Kind = "probe" // a no-op input of no session
 )
@@ -41,11 +42,14 @@ const (
 // OfSession reports whether inputs of the kind belong to a session.
 func (k Kind) OfSession() bool {
 	switch k {
-	case Delta, Result, Progress, Interrupt, Answer, End, Clock:
+	case Delta, Result, Progress, Interrupt, Answer, End, Clock, Erase:
 		return true
 	}
 	return false
 }
+
+// Own reports whether only streamer publishes inputs of the kind.
+func (k Kind) Own() bool { return k == Clock || k == Erase }
 
 // Input is one message of the input log.
 type Input struct {

@@ -41,6 +41,15 @@ func (cs *Calls) List() []*Call { return cs.list }
 
 // Apply takes an event of the log. It returns the call that changed, nil if none did.
 func (cs *Calls) Apply(e *events.Event) *Call {
+	if e.Type == events.SessionErased {
+		cs.list = slices.DeleteFunc(cs.list, func(c *Call) bool {
+			if c.Session == e.Session {
+				delete(cs.byID, c.Session+"\x00"+c.Call)
+			}
+			return c.Session == e.Session
+		})
+		return nil
+	}
 	if e.Call == "" || !strings.HasPrefix(string(e.Type), "tool_call_") {
 		return nil
 	}

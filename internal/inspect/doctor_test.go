@@ -45,6 +45,10 @@ func TestDiagnose(t *testing.T) {
 	}
 	check(t, "text", text.String(), []string{"ok       server      NATS 2.", "account STREAMER", "TOOLCALLS: ", "workers     1\n", "ok       lag "}, []string{"\x1b"})
 	check(t, "JSON", lines.String(), []string{`{"check":"server","state":"ok","text":"NATS `}, nil)
+	_, before, err := b.InputBounds(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, role := range []string{"agent", "frontend", "subscriber"} {
 		if fs := Probe(ctx, broker.Options{URL: b.URL()}, role); !fs.Healthy() || len(failing(fs, Warning)) > 0 {
 			t.Errorf("%s: got %+v", role, fs)
@@ -52,6 +56,9 @@ func TestDiagnose(t *testing.T) {
 		if fs := Probe(ctx, broker.Options{URL: b.OwnURL()}, role); len(failing(fs, Warning)) != 1 {
 			t.Errorf("%s as streamer itself: got %+v, want a warning about isolation", role, fs)
 		}
+	}
+	if _, after, err := b.InputBounds(ctx); after != before || err != nil {
+		t.Errorf("the last input is %d, %v, and was %d: the checks of roles stored inputs", after, err, before)
 	}
 }
 

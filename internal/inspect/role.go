@@ -10,6 +10,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/client"
+	"streamer/internal/inputs"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -26,15 +27,10 @@ func Check(ctx context.Context, o client.BrokerOptions, role string) (Findings, 
 	return Probe(ctx, o.Options, role), nil
 }
 
-// probeSession is the session whose events Probe causes.
-const probeSession = "streamer-doctor"
-
 const probeTime = 5 * time.Second
 
 // Probe checks what a client with the credentials of o can do in a role: agent,
-// frontend or subscriber, as deploy/nats/accounts.conf defines them. An agent and a
-// frontend publish an interrupt of the session streamer-doctor, which closes
-// nothing, and wait for its event.
+// frontend or subscriber, as deploy/nats/accounts.conf defines them. It stores nothing.
 func Probe(ctx context.Context, o broker.Options, role string) Findings {
 	p := &probe{}
 	nc, err := broker.Connect(ctx, o, p.denied)
@@ -45,13 +41,16 @@ func Probe(ctx context.Context, o broker.Options, role string) Findings {
 	defer nc.Close()
 	p.ok("connection", "NATS %s at %s", nc.ConnectedServerVersion(), nc.ConnectedServerName())
 	p.internal(nc)
-	if role == "subscriber" {
+	p.subscribe(nc)
+	if role != "frontend" {
 		p.stream(ctx, nc)
-	} else {
-		p.interrupt(ctx, nc)
 	}
-	if role == "agent" {
-		p.inputs(ctx, nc)
+	kinds := map[string][]inputs.Kind{
+		"agent":    {inputs.Delta, inputs.Result, inputs.Progress, inputs.Interrupt, inputs.Answer, inputs.End},
+		"frontend": {inputs.Interrupt, inputs.Answer},
+	}
+	for _, kind := range kinds[role] {
+		p.publish(ctx, nc, kind)
 	}
 	return p.Findings
 }
@@ -97,59 +96,54 @@ func (p *probe) internal(nc *nats.Conn) {
 	p.ok("isolation", "internal streams cannot be reached")
 }
 
-func (p *probe) interrupt(ctx context.Context, nc *nats.Conn) {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	events := "toolcalls." + probeSession + ".>"
-	sub, err := nc.SubscribeSync(events)
+func (p *probe) subscribe(nc *nats.Conn) {
+	const subject = "toolcalls.streamer-doctor.>"
+	sub, err := nc.SubscribeSync(subject)
+	if err == nil {
+		defer sub.Unsubscribe()
+		err = nc.FlushTimeout(probeTime)
+	}
+	if text := p.refused(subject); text != "" {
+		err = errors.New(text)
+	}
 	if err != nil {
-		p.fail("subscribe", "", "%v", err)
+		p.fail("subscribe", "permit the subscription to toolcalls.> to this user", "%v", err)
 		return
 	}
-	defer sub.Unsubscribe()
-	subject := "llm." + probeSession + ".interrupt"
-	began := time.Now()
-	_, err = nc.RequestWithContext(ctx, subject, []byte(`{"calls":["0.0"]}`))
-	if text := p.refused(events); text != "" {
-		p.fail("subscribe", "permit the subscription to toolcalls.> to this user", "%s", text)
-	}
-	switch text := p.refused(subject); {
-	case text != "":
-		p.fail("publish", "permit llm.*.interrupt to this user", "%s", text)
-		return
-	case errors.Is(err, nats.ErrNoResponders):
-		p.fail("publish", "check that the account imports the inputs, as deploy/nats/imports.conf does, and that streamer has run", "no stream receives %s", subject)
-		return
-	case err != nil:
-		p.fail("publish", "check that the user may subscribe to _INBOX.>", "no acknowledgement of %s: %v", subject, err)
-		return
-	}
-	p.ok("publish", "an input was acknowledged after %s", time.Since(began).Round(100*time.Microsecond))
-	if _, err := sub.NextMsgWithContext(ctx); err != nil {
-		p.fail("events", "check that streamer serve runs; `streamer doctor` with its own credentials shows why inputs are not folded", "no event of the input came within %s", probeTime)
-		return
-	}
-	p.ok("events", "its event came after %s", time.Since(began).Round(100*time.Microsecond))
+	p.ok("subscribe", "events can be received")
 }
 
-// inputs publishes the inputs that only an agent may publish, as far as they change
-// nothing: the progress of an unknown call, and no deltas.
-func (p *probe) inputs(ctx context.Context, nc *nats.Conn) {
-	for _, in := range [][2]string{{"delta", "[]"}, {"progress", `{"tool_call_id":"streamer-doctor"}`}} {
-		kind, subject := in[0], "llm."+probeSession+"."+in[0]
-		ctx, cancel := context.WithTimeout(ctx, probeTime)
-		_, err := nc.RequestWithContext(ctx, subject, []byte(in[1]))
-		cancel()
-		switch text := p.refused(subject); {
-		case text != "":
-			p.fail("publish", "permit llm.*."+kind+" to this user, as deploy/nats/accounts.conf does for agents", "%s", text)
-		case err != nil:
-			p.fail("publish", "check that the account imports the inputs, as deploy/nats/imports.conf does", "no acknowledgement of %s: %v", subject, err)
-		default:
-			p.ok("publish", "%s was acknowledged", kind)
-		}
+// publish publishes an input that names another stream as the one that it expects. The
+// stream of the inputs refuses it, which shows that it was reached.
+func (p *probe) publish(ctx context.Context, nc *nats.Conn, kind inputs.Kind) {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	m := nats.NewMsg("llm.streamer-doctor." + string(kind))
+	m.Header.Set(jetstream.ExpectedStreamHeader, "streamer-doctor")
+	began := time.Now()
+	reply, err := nc.RequestMsgWithContext(ctx, m)
+	var answer struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	if err == nil {
+		err = json.Unmarshal(reply.Data, &answer)
+	}
+	switch text := p.refused(m.Subject); {
+	case text != "":
+		p.fail("publish", "permit llm.*."+string(kind)+" to this user, as deploy/nats/accounts.conf does", "%s", text)
+	case errors.Is(err, nats.ErrNoResponders):
+		p.fail("publish", "check that the account imports the inputs, as deploy/nats/imports.conf does, and that streamer has run", "no stream receives %s", m.Subject)
+	case err != nil:
+		p.fail("publish", "check that the user may subscribe to _INBOX.>", "no acknowledgement of %s: %v", m.Subject, err)
+	case answer.Error == nil || answer.Error.ErrorCode != otherStream:
+		p.fail("publish", "look at the log of the NATS server", "%s: unexpected answer %s", m.Subject, reply.Data)
+	default:
+		p.ok("publish", "%s reaches its stream, after %s", kind, time.Since(began).Round(100*time.Microsecond))
 	}
 }
+
+// otherStream is the code of the error "expected stream does not match".
+const otherStream jetstream.ErrorCode = 10060
 
 func (p *probe) stream(ctx context.Context, nc *nats.Conn) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)

@@ -155,24 +155,35 @@ func statusText(c *Call) string {
 // WriteEvents writes the stored events of a session of the types; of all if types is
 // empty. Lines of JSON are the events as they are stored.
 func WriteEvents(ctx context.Context, b *client.Broker, o Output, session string, types []string) error {
+	return writeEvents(o, types, func(fn eventFunc) error {
+		return each(ctx, b, session, func(r *events.Record, e *events.Event) error {
+			return fn(strconv.FormatUint(r.Seq, 10), r.Data, e)
+		})
+	})
+}
+
+// eventFunc receives an event, its place in its log or file, and its line.
+type eventFunc func(place string, line []byte, e *events.Event) error
+
+// writeEvents writes the events of the types with which read calls its argument.
+func writeEvents(o Output, types []string, read func(eventFunc) error) error {
 	out := bufio.NewWriter(o.W)
-	err := each(ctx, b, session, func(r *events.Record, e *events.Event) error {
-		if len(types) > 0 && !slices.Contains(types, string(r.Type)) {
+	err := read(func(place string, line []byte, e *events.Event) error {
+		if len(types) > 0 && !slices.Contains(types, string(e.Type)) {
 			return nil
 		}
-		if o.JSON {
-			_, err := fmt.Fprintf(out, "%s\n", r.Data)
-			return err
+		if !o.JSON {
+			line = []byte(eventLine(o.Paint, place, e))
 		}
-		_, err := fmt.Fprintln(out, eventLine(o.Paint, r, e))
+		_, err := fmt.Fprintf(out, "%s\n", line)
 		return err
 	})
 	return errors.Join(err, out.Flush())
 }
 
-func eventLine(paint cli.Paint, r *events.Record, e *events.Event) string {
+func eventLine(paint cli.Paint, place string, e *events.Event) string {
 	colour := cli.Colour("")
-	switch r.Type {
+	switch e.Type {
 	case events.ToolCallResult:
 		colour = colourOf(e.Status)
 	case events.Rejected, events.Unmatched:
@@ -180,7 +191,7 @@ func eventLine(paint cli.Paint, r *events.Record, e *events.Event) string {
 	case events.ToolCallStart:
 		colour = cli.Cyan
 	}
-	text := fmt.Sprintf("%-8d %s  %s", r.Seq, e.Timestamp.Std().Format("15:04:05.000"), paint.Text(colour, string(r.Type)))
+	text := fmt.Sprintf("%-8s %s  %s", place, e.Timestamp.Std().Format("15:04:05.000"), paint.Text(colour, string(e.Type)))
 	for _, part := range []string{subjectOf(e), clean(e.ToolName), string(e.Status), reasonOf(e), quoted(e.Content + e.Args + e.Progress)} {
 		if part != "" {
 			text += "  " + part
@@ -253,47 +264,58 @@ func Export(ctx context.Context, b *client.Broker, w io.Writer, session string, 
 	}
 	var first uint64
 	out := bufio.NewWriter(w)
-	err = each(ctx, b, session, func(r *events.Record, e *events.Event) error {
+	err = lines(ctx, b, session, values, func(r *events.Record, _ *events.Event, body []byte) error {
 		if n++; first == 0 {
 			first = r.Seq
 		}
 		// How many events the session has is not known, where the log ends is.
 		line.Show(audit.Progress{What: "log", Done: r.Seq - first, Total: max(end, r.Seq) - first, Note: fmt.Sprintf("events: %d", n)}, time.Now())
-		body := r.Data
-		if values && (e.ArgsRef != nil || e.ToolResultRef != nil) {
-			if err := inline(ctx, b, e); err != nil {
-				return err
-			}
-			var err error
-			if body, err = e.Body(); err != nil {
-				return err
-			}
-		}
 		_, err := fmt.Fprintf(out, "%s\n", body)
 		return err
 	})
 	return n, errors.Join(err, out.Flush())
 }
 
+// lines calls fn with the events of a session and their lines. With values, large args and
+// results are in the lines instead of references to them.
+func lines(ctx context.Context, b *client.Broker, session string, values bool, fn func(r *events.Record, e *events.Event, line []byte) error) error {
+	return each(ctx, b, session, func(r *events.Record, e *events.Event) error {
+		line := r.Data
+		if values && (e.ArgsRef != nil || e.ToolResultRef != nil) {
+			err := inline(ctx, b, e)
+			if err == nil {
+				line, err = e.Body()
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return fn(r, e, line)
+	})
+}
+
 // ExportFile is Export to a file. A file that exists keeps its content if the session
-// has no events.
-func ExportFile(ctx context.Context, b *client.Broker, name, session string, values bool, line *client.ProgressLine) (n int, err error) {
+// has no events. The progress and the number of events are written to errs.
+func ExportFile(ctx context.Context, b *client.Broker, name, session string, values bool, errs io.Writer) error {
 	token, err := events.Token(session)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	switch head, _, err := b.Head(ctx, token); {
 	case err != nil:
-		return 0, err
+		return err
 	case head == 0:
-		return 0, &NoEventsError{session}
+		return &NoEventsError{session}
 	}
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	n, err = Export(ctx, b, file, session, values, line)
-	return n, errors.Join(err, file.Close())
+	n, err := Export(ctx, b, file, session, values, client.NewProgressLine(errs))
+	if err = errors.Join(err, file.Close()); err == nil {
+		fmt.Fprintf(errs, "%d events of session %s are in %s\n", n, session, name)
+	}
+	return err
 }
 
 // inline replaces the references of an event with the values. A value that is no

@@ -121,6 +121,9 @@ func (st *Step) answerInterrupt(in *Interrupt, run string, from int) {
 	}
 }
 
+// Erased states that all before this input is erased. The state must be a new one.
+func (st *Step) Erased() { st.append(events.SessionErased, "").Input = st.Seq }
+
 func (st *Step) interruptCalls(in *Interrupt) {
 	from := len(st.Out)
 	ids := slices.DeleteFunc(slices.Clone(in.IDs), func(id string) bool { return st.interruptCall(in, id, "", from) })

@@ -27,18 +27,20 @@ type Config struct {
 	Rules Rules
 
 	Roles            Roles
-	HTTPListen       string // address of the page and the HTTP API; "" for no HTTP
-	TokenFile        string // file with the token that permits everything; "" for none
-	MetricsTokenFile string // file with the token that permits only to read the metrics; "" for none
-	AuthFile         string // file with the issuers of JSON Web Tokens; "" for none
-	CertFile         string // PEM file of the certificate for TLS; "" for no TLS
-	KeyFile          string // PEM file of its key
+	Drain            time.Duration // maximum wait for open calls when Serve ends; if zero, none
+	HTTPListen       string        // address of the page and the HTTP API; "" for no HTTP
+	TokenFile        string        // file with the token that permits everything; "" for none
+	MetricsTokenFile string        // file with the token that permits only to read the metrics; "" for none
+	AuthFile         string        // file with the issuers of JSON Web Tokens; "" for none
+	CertFile         string        // PEM file of the certificate for TLS; "" for no TLS
+	KeyFile          string        // PEM file of its key
 
 	OTLPEndpoint string // URL to which traces are sent by OTLP; if "", that of OTEL_EXPORTER_OTLP_ENDPOINT, or none
 	OTLPContent  bool   // spans have the args and results of calls
 	MetricTools  int    // maximum number of tools with a label of their own in metrics; if zero, 50
 
-	Tap TapFlags
+	Tap  TapFlags
+	Sink SinkFlags
 
 	RepairBytes int  // maximum size of one history to repair, and of all at once; if zero, 64 MiB
 	RepairNATS  bool // also repair histories on the subject streamer.repair
@@ -52,7 +54,7 @@ func NewConfig() Config {
 		Broker:     client.BrokerOptions{Config: natsserver.Config{DataDir: DefaultDataDir(), Listen: client.DefaultNATS}},
 		Worker:     worker.Options{SnapshotEvery: time.Second, EvictAfter: time.Minute, Grace: 10 * time.Second},
 		Rules:      Rules{Base: lifecycle.DefaultRules()},
-		Roles:      Roles{Worker: true, Gateway: true},
+		Roles:      Roles{Worker: true, Gateway: true, Sink: true},
 		HTTPListen: defaultHTTP,
 		RepairNATS: true,
 	}

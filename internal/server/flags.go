@@ -131,9 +131,11 @@ type LogFlags struct {
 type Flags struct {
 	client.NATSFlags
 	StreamFlags
-	Roles []Role `group:"http" placeholder:"ROLES" enum:"worker,gateway" default:"worker,gateway" help:"parts that this process runs: worker, gateway or both; without gateway it serves only health and metrics over HTTP"`
+	Roles []Role        `group:"http" placeholder:"ROLES" enum:"worker,gateway,sink" default:"worker,gateway,sink" help:"parts that this process runs: worker, gateway and sink; without gateway it serves only health and metrics over HTTP"`
+	Drain time.Duration `group:"http" placeholder:"DURATION" help:"maximum wait for open calls before the process ends; meanwhile it refuses new sessions, and /readyz says so; if 0, no wait"`
 	GatewayFlags
 	TapFlags
+	SinkFlags
 	RuleFlags
 	WorkerFlags
 	TelemetryFlags
@@ -146,9 +148,10 @@ func (f *Flags) Config(given func(flag string) bool) Config {
 	c := NewConfig()
 	c.Broker = f.Options()
 	f.StreamFlags.set(&c.Broker)
-	c.Roles = rolesOf(f.Roles)
+	c.Roles, c.Drain = rolesOf(f.Roles), f.Drain
 	f.GatewayFlags.set(&c)
 	f.TapFlags.set(&c)
+	c.Sink = f.SinkFlags
 	f.RuleFlags.set(&c.Rules, given)
 	f.WorkerFlags.set(&c)
 	f.TelemetryFlags.set(&c)

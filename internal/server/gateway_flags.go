@@ -15,7 +15,7 @@ type GatewayFlags struct {
 	HTTPProxy         []string      `name:"http-proxy" group:"http" placeholder:"ADDRESS" sep:"none" help:"address or network of a proxy, besides loopback, whose X-Forwarded-For names the client; may be repeated"`
 	HTTPMaxClients    int           `name:"http-max-clients" group:"http" placeholder:"NUMBER" help:"maximum number of concurrent event streams; if 0, 10,000"`
 	HTTPMaxPerClient  int           `name:"http-max-per-client" group:"http" placeholder:"NUMBER" help:"maximum number of concurrent event streams with JSON Web Tokens of one subject; if 0, 100"`
-	HTTPMaxPerAddress int           `name:"http-max-per-address" group:"http" placeholder:"NUMBER" help:"maximum number of concurrent event streams, and of connections, from one address beyond loopback; if 0, 1,000"`
+	HTTPMaxPerAddress int           `name:"http-max-per-address" group:"http" placeholder:"NUMBER" help:"maximum number of concurrent event streams, of connections, and of requests with HTTP/2, from one address beyond loopback; if 0, 1,000"`
 	HTTPMaxInputs     int           `name:"http-max-inputs" group:"http" placeholder:"NUMBER" help:"maximum number of inputs per second with tokens of one subject, or without them from one address beyond loopback; if 0, no limit"`
 	HTTPMaxInputBytes int           `name:"http-max-input-bytes" group:"http" placeholder:"BYTES" help:"maximum number of bytes per second of these inputs; if 0, no limit"`
 	HTTPMaxAge        time.Duration `name:"http-max-age" negative:"" group:"http" placeholder:"DURATION" help:"maximum age of an event stream that can be resumed; if 0, 1h; if negative, without limit"`

@@ -82,7 +82,7 @@ func readToken(flag, name string) (string, error) {
 	return token, nil
 }
 
-func listen(address string) (net.Listener, error) {
+func listen(address string) (*net.TCPListener, error) {
 	l, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("--http-listen: %s is in use; stop the process that uses it (`ss -ltnp` lists them), or name another address, such as 127.0.0.1:0 for a free port", address)
@@ -90,5 +90,5 @@ func listen(address string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--http-listen: %w", err)
 	}
-	return l, nil
+	return l.(*net.TCPListener), nil // which listeners of tcp are
 }

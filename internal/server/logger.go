@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -36,8 +38,12 @@ type Logged struct{ error }
 func (l Logged) Unwrap() error { return l.error }
 
 // LogFailure logs the error that ended a server if the log has the format json, whose
-// readers accept no other lines, and returns it.
-func (f *LogFlags) LogFailure(w io.Writer, err error) error {
+// readers accept no other lines, and returns it. That the server was stopped while it
+// started is no error.
+func (f *LogFlags) LogFailure(ctx context.Context, w io.Writer, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
 	log, wrong := Logger(w, f.LogLevel, f.LogFormat)
 	if err == nil || wrong != nil || f.LogFormat != "json" {
 		return err
@@ -54,16 +60,27 @@ type notices struct {
 	mu     sync.Mutex
 	open   bool
 	denied []error
+	last   error
 }
 
 func (n *notices) log(msg string, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if err != nil {
+		n.last = err
+	}
 	if !n.open && err != nil && strings.Contains(err.Error(), client.Violation) {
 		n.denied = append(n.denied, err)
 		return
 	}
 	n.logger.Warn().Err(err).Msg(msg)
+}
+
+// why returns the error of the last notice that had one.
+func (n *notices) why() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last
 }
 
 // flush logs the notices that waited. Later ones do not wait.

@@ -2,9 +2,12 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"testing"
+
+	"github.com/rs/zerolog"
 )
 
 // TestLinesOfJSON: in the format json, the addresses and the last error are JSON, too.
@@ -27,7 +30,7 @@ func TestLinesOfJSON(t *testing.T) {
 			var entry struct{ Error string }
 			cause := errors.New("no disk")
 			f := LogFlags{LogLevel: "info", LogFormat: c.format}
-			err := f.LogFailure(&log, cause)
+			err := f.LogFailure(t.Context(), &log, cause)
 			if _, logged := errors.AsType[Logged](err); logged != (c.want != "") || !errors.Is(err, cause) {
 				t.Errorf("got the error %#v", err)
 			}
@@ -35,5 +38,25 @@ func TestLinesOfJSON(t *testing.T) {
 				t.Errorf("got the log %s, %v", log.Bytes(), err)
 			}
 		})
+	}
+}
+
+// TestStoppedAtStart: a server that is stopped while it starts did not fail.
+func TestStoppedAtStart(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	c := NewConfig()
+	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = t.TempDir(), "127.0.0.1:0", "127.0.0.1:0"
+	_, err := Open(ctx, c, zerolog.Nop())
+	if err == nil {
+		t.Fatal("the server started")
+	}
+	var log bytes.Buffer
+	f := LogFlags{LogLevel: "info", LogFormat: "json"}
+	if got := f.LogFailure(ctx, &log, err); got != nil || log.Len() > 0 {
+		t.Errorf("got %v and the log %s for %v", got, log.Bytes(), err)
+	}
+	if got := f.LogFailure(t.Context(), &log, err); got == nil || log.Len() == 0 {
+		t.Errorf("a server that was not stopped ended without an error")
 	}
 }

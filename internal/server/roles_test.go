@@ -74,7 +74,7 @@ func TestUselessRoles(t *testing.T) {
 		url, listen string
 		want        string
 	}{
-		{Roles{}, "", "", "invalid --roles: need worker, gateway, or both"},
+		{Roles{}, "", "", "invalid --roles: need worker, gateway or sink"},
 		{Roles{Gateway: true}, "", defaultHTTP, "invalid --roles gateway: need --nats-url"},
 		{Roles{Gateway: true}, "nats://h", "", "invalid --roles gateway: need --http-listen"},
 		{Roles{Worker: true}, "", "", ""},

@@ -28,6 +28,7 @@ import (
 	"streamer/internal/natsservice"
 	"streamer/internal/repair"
 	"streamer/internal/session"
+	"streamer/internal/sink"
 	"streamer/internal/tap"
 	"streamer/internal/telemetry"
 	"streamer/internal/worker"
@@ -53,10 +54,12 @@ type Server struct {
 	log      zerolog.Logger
 	gateway  *gateway.Gateway
 	repairs  *repair.Service
-	tap      *tap.Tap // nil for none
-	listener net.Listener
+	tap      *tap.Tap   // nil for none
+	sink     *sink.Sink // nil for none
+	listener *net.TCPListener
 	spans    *telemetry.Spans // nil if spans are not sent
 	opened   chan struct{}    // closed when inputs are accepted
+	pause    pause
 }
 
 const openTime = time.Minute
@@ -91,7 +94,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := s.openBroker(ctx); err != nil {
+	if err := s.openBroker(ctx, &options); err != nil {
 		return err
 	}
 	rules, err := s.config.Rules.Fold(s.Broker.Retention())
@@ -108,31 +111,33 @@ func (s *Server) open(ctx context.Context) (err error) {
 	workerOptions.PadInputs = s.Embedded() // whose clients are admitted later
 	s.Worker = &worker.Worker{Log: s.Broker, Logger: s.log, Options: workerOptions}
 	s.repairs = &repair.Service{Log: s.Broker, MaxBytes: s.config.RepairBytes}
-	if s.listener == nil {
-		return nil
+	if s.sink, err = s.openSink(); err != nil || s.listener == nil {
+		return err
 	}
 	options.OnlyHealth = !s.config.Roles.Gateway
 	options.Check, options.Repairs = session.Check, s.repairs
 	options.Trial = func() func(string, []byte) *events.Event { return new(session.Trial).Delta }
-	options.Metrics, options.Warnings = s.metrics, s.Worker.Warnings
+	options.Metrics, options.Warnings = s.metrics, s.warnings
 	if s.tap, err = s.openTap(); err != nil {
 		return err
 	}
 	if s.tap != nil {
 		options.Tap = s.tap
-		options.Warnings = func() []string { return append(s.Worker.Warnings(), s.tap.Warnings()...) }
 	}
-	s.gateway, err = gateway.New(options, store{s.Broker, s.problem, s.opened, &s.Announced}, sseui.Files(), s.log)
+	s.gateway, err = gateway.New(options, s.store(), sseui.Files(), s.log)
 	return err
 }
 
 // openBroker opens the broker. An embedded server keeps the passwords that are in its
-// data directory.
-func (s *Server) openBroker(ctx context.Context) (err error) {
+// data directory. Meanwhile health is answered over HTTP.
+func (s *Server) openBroker(ctx context.Context, options *gateway.Options) (err error) {
 	o := s.config.Broker
 	o.OwnPassword, o.AgentPassword = password(o.DataDir, client.URLFile), password(o.DataDir, agentURLFile)
 	n := &notices{logger: s.log}
 	o.OnNotice = n.log
+	if s.listener != nil {
+		defer answerStarting(s.listener, options, n.why)()
+	}
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
 	s.Broker, err = client.OpenBroker(ctx, o.Embedding())
@@ -157,8 +162,9 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
-	errs := make(chan error, 3+len(s.services()))
+	errs := make(chan error, 4+len(s.services()))
 	if s.gateway != nil {
+		wg.Go(func() { s.watchPause(ctx) })
 		wg.Go(func() {
 			defer stop()
 			errs <- s.gateway.Run(ctx, s.listener)
@@ -169,6 +175,12 @@ func (s *Server) Run(ctx context.Context) error {
 		wg.Go(func() {
 			defer stop()
 			errs <- s.Worker.RunShared(ctx, s.Broker, s.Broker.Partitions())
+		})
+	}
+	if s.sink != nil {
+		wg.Go(func() {
+			defer stop()
+			errs <- s.sink.Run(ctx)
 		})
 	}
 	wg.Go(func() {
@@ -193,6 +205,21 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
+// warnings returns what /readyz reports besides.
+func (s *Server) warnings() []string {
+	list := s.Worker.Warnings()
+	if s.tap != nil {
+		list = append(list, s.tap.Warnings()...)
+	}
+	if s.sink != nil {
+		list = append(list, s.sink.Warnings()...)
+	}
+	if w := s.pauseWarning(); w != "" {
+		list = append(list, w)
+	}
+	return list
+}
+
 func (s *Server) services() (list []natsservice.Service) {
 	if !s.config.Roles.Gateway {
 		return nil
@@ -205,7 +232,7 @@ func (s *Server) services() (list []natsservice.Service) {
 
 // Ready returns why this process is not ready, as /readyz does.
 func (s *Server) Ready(ctx context.Context) error {
-	return store{s.Broker, s.problem, s.opened, &s.Announced}.Ready(ctx)
+	return s.store().Ready(ctx)
 }
 
 // admitAfter bounds how long inputs over HTTP wait for partitions that make no progress,
@@ -288,7 +315,7 @@ func (s *Server) Page() string {
 
 // Serve runs the server and, when it is open, writes its addresses in a format of Logger.
 func (s *Server) Serve(ctx context.Context, w io.Writer, format string) error {
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := s.drain(ctx)
 	var wg sync.WaitGroup
 	defer func() { stop(); wg.Wait() }()
 	wg.Go(func() {

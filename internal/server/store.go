@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -16,6 +17,7 @@ type store struct {
 	*client.Broker
 	problem func() error    // why this process is not ready
 	opened  <-chan struct{} // closed when inputs are accepted
+	pause   *pause
 	// announced are the sessions of Server.Announced.
 	announced *[]gateway.SessionInfo
 }
@@ -32,11 +34,23 @@ func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, 
 	return list, err
 }
 
+func (s *Server) store() store { return store{s.Broker, s.problem, s.opened, &s.pause, &s.Announced} }
+
+var errPaused = errors.New("new sessions are refused: streamer is paused or ends")
+
 // Publish stores an input and returns its sequence. It waits until inputs are
 // accepted.
 func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error) {
 	select {
 	case <-s.opened:
+		if err := s.Broken(); err != nil {
+			return 0, &gateway.NotStoredError{Why: err}
+		}
+		if s.pause.refuses() && kind == inputs.Delta {
+			if known, err := s.Exists(ctx, token); err != nil || !known {
+				return 0, &gateway.NotStoredError{Why: cmp.Or(err, errPaused)}
+			}
+		}
 		return s.Append(ctx, token, kind, msgID, header, data)
 	case <-ctx.Done():
 		return 0, gateway.ErrNotOpen
@@ -55,6 +69,9 @@ func (s store) Ready(ctx context.Context) error {
 	}
 	select {
 	case <-s.opened:
+		if s.pause.ending.Load() {
+			return errors.New("the server ends when no call is open")
+		}
 		return nil
 	default:
 		return gateway.ErrNotOpen

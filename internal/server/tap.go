@@ -51,7 +51,7 @@ func (s *Server) openTap() (*tap.Tap, error) {
 		return nil, err
 	}
 	TapLog(&o, s.Broker)
-	o.Publish, o.Log = store{s.Broker, s.problem, s.opened, &s.Announced}.Publish, s.log
+	o.Publish, o.Log = s.store().Publish, s.log
 	return tap.New(o)
 }
 

@@ -69,6 +69,14 @@ func (s *Server) metrics(ctx context.Context) []gateway.Metric {
 		gateway.Number("streamer_partitions_stopped", "Partitions that stopped; the log and /readyz contain the reason.", stoppedPartitions(w)),
 	}
 	list = append(list, s.lags(ctx, w)...)
+	if s.sink != nil {
+		delivered, failed, dead := s.sink.Counts()
+		list = append(list,
+			gateway.Number("streamer_sink_delivered_total", "Events delivered by the sink.", delivered),
+			gateway.Number("streamer_sink_failures_total", "Requests of the sink that failed, and readings of events.", failed),
+			gateway.Number("streamer_sink_dead_total", "Events that the sink could not deliver.", dead),
+		)
+	}
 	return append(list,
 		gateway.Number("streamer_nats_connected", "1 if there is a connection to NATS.", oneIf(s.Broker.Connected())),
 		gateway.Number("streamer_nats_disconnections_total", "Lost connections to NATS.", c.Disconnected),

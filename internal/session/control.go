@@ -34,6 +34,8 @@ func feed(step *lifecycle.Step, s *State, in *Input) {
 		feedEnd(step, s, in)
 	case inputs.Clock:
 		feedClock(step, s, in)
+	case inputs.Erase:
+		step.Erased()
 	default:
 		step.Reject(events.BadShape, 0, "there is no input of kind "+string(in.Kind))
 	}

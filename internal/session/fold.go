@@ -46,12 +46,15 @@ func Fold(dst []events.Event, s *State, in Input) []events.Event {
 	rules := orDefault(in.Rules)
 	at := events.At(in.At)
 	s.forget(at, rules)
+	if in.Kind == inputs.Erase {
+		*s = State{}
+	}
 	from := len(dst)
 	name, refused := events.ParseToken(in.Token)
 	if refused != nil {
 		name = in.Token // a rejected input is reported under its token as it came
 	}
-	step := lifecycle.New(dst, &s.Life, rules, name, in.Seq, at, in.Kind == inputs.Clock)
+	step := lifecycle.New(dst, &s.Life, rules, name, in.Seq, at, in.Kind.Own())
 	if refused != nil {
 		step.Reject(events.BadToken, 0, refused.Error())
 	} else {
@@ -62,6 +65,9 @@ func Fold(dst []events.Event, s *State, in Input) []events.Event {
 	fill(dst[from:])
 	return dst
 }
+
+// Erased reports whether the session was erased and nothing of it was folded since.
+func (s *State) Erased() bool { return s.N > 0 && s.Life.Last == 0 }
 
 func orDefault(rules *Rules) *Rules {
 	if rules == nil {

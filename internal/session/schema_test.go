@@ -73,6 +73,7 @@ func answered() log {
 		{inputs.Answer, `{"tool_call_id":"a","decision":"edit","args":{"to":"x"},"by":"ann"}`},
 		{inputs.Answer, `{"tool_call_id":"a","decision":"approve"}`},
 		{inputs.Answer, `{"interrupt_id":"i","decision":"deny","value":"too early"}`},
+		{inputs.Erase, ""},
 	} {
 		l.add(in.kind, 20*(i+1), in.data)
 	}

@@ -126,6 +126,8 @@ type Header struct {
 	Time    events.Time // of the session; 0 if its last input was stored then
 	// Held is why the session is held: there is no snapshot then.
 	Held string
+	// Erased: the session was erased and has nothing since.
+	Erased bool
 }
 
 // The keys of the headers. Times are Unix milliseconds, that of keyAt nanoseconds.
@@ -137,6 +139,7 @@ const (
 	keyTimer   = broker.SnapshotHeader + "Timer"
 	keyTime    = broker.SnapshotHeader + "Time"
 	keyHeld    = broker.SnapshotHeader + "Held"
+	keyErased  = broker.SnapshotHeader + "Erased"
 	keyHeadSeq = broker.SnapshotHeader + "HeadSeq"
 )
 
@@ -160,12 +163,15 @@ func (h *Header) Map() map[string]string {
 	set(keyOpen, int64(h.Open))
 	set(keyTimer, int64(h.Timer))
 	set(keyTime, int64(h.Time))
+	if h.Erased {
+		m[keyErased] = "1"
+	}
 	return m
 }
 
 // ParseHeader returns the headers of a stored snapshot.
 func ParseHeader(m map[string]string) Header {
-	h := Header{Held: m[keyHeld]}
+	h := Header{Held: m[keyHeld], Erased: m[keyErased] != ""}
 	h.Input, _ = strconv.ParseUint(m[keyInput], 10, 64)
 	if at, err := strconv.ParseInt(m[keyAt], 10, 64); err == nil {
 		h.At = time.Unix(0, at).UTC()
@@ -182,5 +188,5 @@ func timeOf(text string) events.Time {
 	return events.Time(ms)
 }
 
-// HasEvents reports whether the session has events.
-func (h *Header) HasEvents() bool { return h.Held != "" || h.Head != (events.ID{}) }
+// HasEvents reports whether the session has events, besides that of its erasure.
+func (h *Header) HasEvents() bool { return h.Held != "" || h.Head != (events.ID{}) && !h.Erased }

@@ -90,7 +90,7 @@ func (s *resident) idle() bool { return !s.unsaved() && !s.loading }
 // header returns the headers of the session's snapshot, without its head.
 func (s *resident) header(timer session.Timer, set bool) snapshot.Header {
 	life := &s.state.Life
-	h := snapshot.Header{Input: s.state.N, At: s.at, Open: life.Open()}
+	h := snapshot.Header{Input: s.state.N, At: s.at, Open: life.Open(), Erased: s.state.Erased()}
 	if set {
 		if h.Timer = timer.At; life.Stored != 0 {
 			h.Time = life.Time

@@ -11,24 +11,27 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
 type file struct {
-	name       string
+	name       string // of a directory with a slash at its end
 	body       []byte
 	executable bool
+	owner      int // in a tar archive
 }
 
 func (f *file) mode() fs.FileMode {
-	if f.executable {
+	if f.executable || f.isDir() {
 		return 0o755
 	}
 	return 0o644
 }
 
-// packTar writes the files to a compressed tar archive. Their time is at, and their
-// owner is root.
+func (f *file) isDir() bool { return strings.HasSuffix(f.name, "/") }
+
+// packTar writes the files to a compressed tar archive. Their time is at.
 func packTar(w io.Writer, files []file, at time.Time) error {
 	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
@@ -36,11 +39,7 @@ func packTar(w io.Writer, files []file, at time.Time) error {
 	}
 	t := tar.NewWriter(z)
 	for _, f := range files {
-		h := &tar.Header{Name: f.name, Mode: int64(f.mode()), Size: int64(len(f.body)), ModTime: at, Format: tar.FormatUSTAR}
-		if err := t.WriteHeader(h); err != nil {
-			return err
-		}
-		if _, err := t.Write(f.body); err != nil {
+		if err := add(t, f, at); err != nil {
 			return err
 		}
 	}
@@ -48,6 +47,18 @@ func packTar(w io.Writer, files []file, at time.Time) error {
 		return err
 	}
 	return z.Close()
+}
+
+func add(t *tar.Writer, f file, at time.Time) error {
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: int64(f.mode()), Uid: f.owner, Gid: f.owner, Size: int64(len(f.body)), ModTime: at, Format: tar.FormatUSTAR}
+	if f.isDir() {
+		h.Typeflag = tar.TypeDir
+	}
+	if err := t.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err := t.Write(f.body)
+	return err
 }
 
 // packZip writes the files to a zip archive. Their time is at.

@@ -81,21 +81,6 @@ func (s *source) build(ctx context.Context, system, arch string) (string, error)
 	return program, err
 }
 
-// image builds the container image, if docker runs.
-func (s *source) image(ctx context.Context, log io.Writer) error {
-	if _, err := output(ctx, s.dir, "docker", "version"); err != nil {
-		fmt.Fprintf(log, "no image: %v\n", err)
-		return nil
-	}
-	tag := "streamer:" + s.commit[:12]
-	_, err := output(ctx, s.dir, "docker", "build", "--quiet", "--file", "deploy/docker/Dockerfile",
-		"--build-arg", "REVISION="+s.commit, "--build-arg", "SOURCE_DATE_EPOCH="+strconv.FormatInt(s.time.Unix(), 10), "--tag", tag, ".")
-	if err == nil {
-		fmt.Fprintln(log, "image", tag)
-	}
-	return err
-}
-
 // output runs a program in dir and returns its standard output, without the last line
 // end.
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {

@@ -1,6 +1,6 @@
 // Command release builds the files of a release from a commit, and from nothing
 // else: an archive with the program for each platform, a bill of materials beside
-// each, checksums, and the container image where docker runs.
+// each, the container image, and checksums, which it signs if it has a key.
 //
 // The files depend only on the commit, its tags and the version of Go. They are the
 // same, byte for byte, on any machine and in any directory.
@@ -28,7 +28,7 @@ func main() {
 	flags.StringVar(&r.output, "output", "dist", "`directory` of the files; it must be empty or absent")
 	flags.StringVar(&r.commit, "commit", "HEAD", "`commit` or tag to build; changes that are not committed are left out")
 	list := flags.String("platforms", platforms, "`list` of platforms, separated by spaces")
-	flags.BoolVar(&r.image, "image", true, "build the container image if docker runs")
+	flags.StringVar(&r.key, "key", "", "PEM `file` of an ECDSA key that signs "+checksums)
 	_ = flags.Parse(os.Args[1:]) // ExitOnError: it does not return an error
 	r.platforms = strings.Fields(*list)
 	if err := r.run(ctx); err != nil {
@@ -40,8 +40,15 @@ func main() {
 type release struct {
 	output, commit string
 	platforms      []string // GOOS/GOARCH
-	image          bool
+	key            string
 	log            io.Writer
+}
+
+// program is the program for a platform.
+type program struct {
+	system, arch string
+	file         string
+	bill         *bill
 }
 
 func (r *release) run(ctx context.Context) error {
@@ -64,56 +71,82 @@ func (r *release) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var files []string
-	for _, platform := range r.platforms {
-		made, err := s.release(ctx, platform, output)
-		if err != nil {
-			return fmt.Errorf("%s: %w", platform, err)
-		}
-		for _, name := range made {
-			fmt.Fprintln(r.log, filepath.Join(r.output, name))
-		}
-		files = append(files, made...)
+	files, err := s.publish(ctx, r.platforms, work, output)
+	if err != nil {
+		return err
 	}
 	if err := writeChecksums(output, files); err != nil {
 		return err
 	}
-	fmt.Fprintln(r.log, filepath.Join(r.output, checksums))
-	if r.image {
-		return s.image(ctx, r.log)
+	files = append(files, checksums)
+	if r.key != "" {
+		if err := sign(r.key, filepath.Join(output, checksums)); err != nil {
+			return err
+		}
+		files = append(files, checksums+bundleSuffix)
+	}
+	for _, name := range files {
+		fmt.Fprintln(r.log, filepath.Join(r.output, name))
 	}
 	return nil
 }
 
-// release builds the program for a platform. It returns the names of the files that
-// it wrote to output.
-func (s *source) release(ctx context.Context, platform, output string) ([]string, error) {
+// publish builds the programs and writes their files to output. It returns the names of
+// the files. The image has the programs for Linux.
+func (s *source) publish(ctx context.Context, platforms []string, work, output string) (files []string, err error) {
+	var linux []*program
+	for _, platform := range platforms {
+		p, err := s.program(ctx, platform)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", platform, err)
+		}
+		made, err := s.write(p, output)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", platform, err)
+		}
+		files = append(files, made...)
+		if p.system == "linux" {
+			linux = append(linux, p)
+		}
+	}
+	if len(linux) == 0 {
+		return files, nil
+	}
+	name := "streamer_" + linux[0].bill.version + "_image.tar"
+	err = writeFile(filepath.Join(output, name), func(w io.Writer) error { return s.writeImage(w, linux, filepath.Join(work, "image")) })
+	return append(files, name), err
+}
+
+func (s *source) program(ctx context.Context, platform string) (*program, error) {
 	system, arch, ok := strings.Cut(platform, "/")
 	if !ok {
 		return nil, errors.New("need GOOS/GOARCH")
 	}
-	program, err := s.build(ctx, system, arch)
+	file, err := s.build(ctx, system, arch)
 	if err != nil {
 		return nil, err
 	}
-	bill, err := readBill(ctx, s, program)
-	if err != nil {
-		return nil, err
-	}
-	name := strings.Join([]string{"streamer", bill.version, system, arch}, "_")
-	content, err := s.content(program, name, bill)
+	bill, err := readBill(ctx, s, file)
+	return &program{system, arch, file, bill}, err
+}
+
+// write writes the archive of a program and its bill of materials to output, and returns
+// their names.
+func (s *source) write(p *program, output string) ([]string, error) {
+	name := strings.Join([]string{"streamer", p.bill.version, p.system, p.arch}, "_")
+	content, err := s.content(p.file, name, p.bill)
 	if err != nil {
 		return nil, err
 	}
 	archive := name + ".tar.gz"
 	pack := packTar
-	if system == "windows" {
+	if p.system == "windows" {
 		archive, pack = name+".zip", packZip
 	}
 	if err := writeFile(filepath.Join(output, archive), func(w io.Writer) error { return pack(w, content, s.time) }); err != nil {
 		return nil, err
 	}
-	err = writeFile(filepath.Join(output, name+".cdx.json"), bill.write)
+	err = writeFile(filepath.Join(output, name+".cdx.json"), p.bill.write)
 	return []string{archive, name + ".cdx.json"}, err
 }
 

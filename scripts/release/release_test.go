@@ -69,7 +69,7 @@ func TestRecognise(t *testing.T) {
 // commit, and the files come out of it again.
 func TestArchives(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)
-	files := []file{{"a/streamer", []byte("program"), true}, {"a/README.md", []byte("text"), false}}
+	files := []file{{name: "a/streamer", body: []byte("program"), executable: true}, {name: "a/README.md", body: []byte("text")}}
 	for name, pack := range map[string]func(io.Writer, []file, time.Time) error{"tar": packTar, "zip": packZip} {
 		t.Run(name, func(t *testing.T) {
 			var one, other bytes.Buffer
@@ -82,7 +82,7 @@ func TestArchives(t *testing.T) {
 			if !bytes.Equal(one.Bytes(), other.Bytes()) {
 				t.Errorf("%s: two archives of the same files differ", name)
 			}
-			unpack := map[string]func(*testing.T, []byte) []file{"tar": unpackTar, "zip": unpackZip}[name]
+			unpack := map[string]func(*testing.T, []byte) []file{"tar": unpackGzip, "zip": unpackZip}[name]
 			if got := unpack(t, one.Bytes()); !slices.EqualFunc(got, files, sameFile) {
 				t.Errorf("%s: got %v, want %v", name, got, files)
 			}
@@ -121,13 +121,18 @@ func sameFile(x, y file) bool {
 	return x.name == y.name && x.executable == y.executable && bytes.Equal(x.body, y.body)
 }
 
-func unpackTar(t *testing.T, archive []byte) (files []file) {
+func unpackGzip(t *testing.T, archive []byte) []file {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for r := tar.NewReader(z); ; {
+	return unpackTar(t, z)
+}
+
+func unpackTar(t *testing.T, archive io.Reader) (files []file) {
+	t.Helper()
+	for r := tar.NewReader(archive); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return files
@@ -138,7 +143,7 @@ func unpackTar(t *testing.T, archive []byte) (files []file) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, file{h.Name, body, h.FileInfo().Mode()&0o100 != 0})
+		files = append(files, file{name: h.Name, body: body, executable: h.FileInfo().Mode()&0o100 != 0})
 	}
 }
 
@@ -157,7 +162,7 @@ func unpackZip(t *testing.T, archive []byte) (files []file) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, file{part.Name, body, part.Mode()&0o100 != 0})
+		files = append(files, file{name: part.Name, body: body, executable: part.Mode()&0o100 != 0})
 	}
 	return files
 }

@@ -44,6 +44,7 @@ func TestFullDisk(t *testing.T) {
 	acked := posts.end()
 	undo := s.fill(t)
 	s.awaitReady(t, http.StatusServiceUnavailable, "no space left on device") // although no input arrives
+	s.refuses(t, "the input is not stored: ", "no space left on device")
 	if err := undo(); err != nil {
 		t.Fatal(err)
 	}
@@ -136,6 +137,25 @@ func (s *single) awaitReady(t *testing.T, status int, text string) {
 		}
 		return nil
 	})
+}
+
+// refuses posts an input and checks that the reason of its refusal has the texts.
+func (s *single) refuses(t *testing.T, texts ...string) {
+	t.Helper()
+	r, err := http.Post("http://"+s.http+"/v1/sessions/refused/results", "", strings.NewReader(`{"tool_call_id":"x","content":1}`)) //nolint:noctx // the server bounds it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range texts {
+		if r.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), text) {
+			t.Errorf("got %d %s, want 503 with %q", r.StatusCode, body, text)
+		}
+	}
 }
 
 // posts are publishers over HTTP. Each has its own session, and posts an input

@@ -93,7 +93,7 @@ func TestClients(t *testing.T) {
 	requireClients(t)
 	f := &fixture{server: serve(t, config(t)), processes: map[string]*process{}}
 	f.proxy = openProxy(t, f.server)
-	for _, program := range []string{"ai-sdk.mjs", "ag-ui.mjs", "langgraph.mjs", "eventsource.mjs"} {
+	for _, program := range []string{"ai-sdk.mjs", "ag-ui.mjs", "langgraph.mjs", "eventsource.mjs", "durable.mjs"} {
 		f.processes[program] = startProcess(t, program)
 	}
 	files, err := filepath.Glob("testdata/*.txt")
@@ -131,11 +131,15 @@ func (f *fixture) testSession(t *testing.T, sc script) {
 	s := openSession(t, f.server, sc.name, nil)
 	had := map[string]json.RawMessage{} // messages of the clients, by kind
 	var sources []*running
+	var durable []watcher
 	for i, lines := range sc.runs {
 		rest, first := s.begin(lines)
 		live := f.startLive(t, s.name, first, 2+i, had)
 		if i == 0 {
 			sources = f.startSources(t, s.name, len(sc.runs), 0, 2, 7)
+			for _, way := range ways() {
+				durable = append(durable, f.startDurable(t, s.name, way, len(sc.runs), 0, 1, 2, 4, 7)...)
+			}
 		}
 		for _, w := range append(slices.Clone(live), watcher{nil, sources[0], ""}) {
 			w.awaitOpen(t)
@@ -151,6 +155,10 @@ func (f *fixture) testSession(t *testing.T, sc script) {
 	for _, r := range append(sources, f.startSources(t, s.name, len(sc.runs), 3, 9)...) {
 		checkSource(t, s.log, r)
 	}
+	for _, w := range durable {
+		checkDurable(t, s.log, w)
+	}
+	f.testDurable(t, s, len(sc.runs))
 	f.testHistory(t, s)
 }
 

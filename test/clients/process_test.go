@@ -25,6 +25,7 @@ type job struct {
 	Times    int             `json:"times,omitempty"`    // how often the client connects, one time after the other
 	Messages json.RawMessage `json:"messages,omitempty"` // that the client has already
 	Types    []string        `json:"types,omitempty"`    // of the events to read
+	Live     string          `json:"live,omitempty"`     // how new events are read
 	Runs     int             `json:"runs,omitempty"`     // that end before the client stops
 }
 

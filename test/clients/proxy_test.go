@@ -19,7 +19,7 @@ import (
 
 // proxy passes requests to a server and loses connections. The path of a request is
 // /<name>/<n>/<path at the server>. Of the answers to requests with a name, the first
-// that has n frames is cut off after these; n 0 cuts none. Where n is odd, the
+// that has n frames, or lines of a durable stream, is cut off after these; n 0 cuts none. Where n is odd, the
 // beginning of the next frame passes too. An EventSource reconnects at once, because
 // the proxy changes the delay that the server proposes.
 type proxy struct {
@@ -113,8 +113,11 @@ func parsePath(path string) (plan, string) {
 // modify replaces the body of a stream.
 func (p *proxy) modify(r *http.Response) error {
 	plan, _ := r.Request.Context().Value(planKey{}).(plan)
-	if r.Header.Get("Content-Type") == "text/event-stream" {
-		r.Body = &cutBody{ReadCloser: r.Body, proxy: p, plan: plan}
+	switch {
+	case strings.Contains(r.Request.URL.Path, "/durable-streams/"):
+		r.Body = &cutBody{ReadCloser: r.Body, proxy: p, plan: plan, end: "\n"}
+	case r.Header.Get("Content-Type") == "text/event-stream":
+		r.Body = &cutBody{ReadCloser: r.Body, proxy: p, plan: plan, end: "\n\n"}
 	}
 	return nil
 }
@@ -124,6 +127,7 @@ type cutBody struct {
 	io.ReadCloser
 	plan
 	proxy  *proxy
+	end    string // of a frame
 	frames int
 	lost   bool
 }
@@ -139,11 +143,11 @@ func (b *cutBody) Read(p []byte) (int, error) {
 	b.proxy.mu.Lock()
 	defer b.proxy.mu.Unlock()
 	for at := 0; ; {
-		next := bytes.Index(p[at:n], []byte("\n\n"))
+		next := bytes.Index(p[at:n], []byte(b.end))
 		if next < 0 {
 			return n, err
 		}
-		at += next + len("\n\n")
+		at += next + len(b.end)
 		b.frames++
 		b.proxy.frames[b.name] = max(b.proxy.frames[b.name], b.frames)
 		if b.frames == b.n && !b.proxy.cut[b.name] {

@@ -129,8 +129,12 @@ type shown struct {
 	Ended        bool     // the client saw the end
 	Problems     []string // states that went back
 	Calls        []shownCall
-	Messages     json.RawMessage // to be sent to a later job
-	Events       []string        // of an EventSource
+	Messages     json.RawMessage   // to be sent to a later job
+	Events       []string          // of an EventSource
+	Durable      []json.RawMessage // of a client of Durable Streams
+	Stored       []json.RawMessage // the same, read at the end
+	Tail         string            // offset of the end
+	Refused      string            // reason why it cannot write
 	IsAbort      bool
 	IsDisconnect bool
 	IsError      bool

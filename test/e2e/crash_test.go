@@ -93,12 +93,14 @@ func TestCrashEmbedded(t *testing.T) {
 	b := reach(t, ownURL(t, dir))
 	awaitRules(t, b)
 	done := publishAll(t, b, rnd.Uint64())
+	erased := eraseSome(t, b)
 	for range crashes(t, 5) {
 		time.Sleep(time.Duration(50+rnd.IntN(600)) * time.Millisecond) // a random moment is the point
 		p.Kill()
 		p = next()
 	}
 	<-done
+	<-erased
 	settled(t, b, &p.Log)
 }
 
@@ -127,6 +129,7 @@ func crashWorkers(t *testing.T, begin func(*testing.T, settings) *testkit.Proces
 	}
 	awaitRules(t, b)
 	done := publishAll(t, b, rnd.Uint64())
+	erased := eraseSome(t, b)
 	for i := range crashes(t, 6) {
 		time.Sleep(time.Duration(50+rnd.IntN(400)) * time.Millisecond)
 		p := owners[i%n]
@@ -140,6 +143,7 @@ func crashWorkers(t *testing.T, begin func(*testing.T, settings) *testkit.Proces
 		owners[i%n] = next()
 	}
 	<-done
+	<-erased
 	settled(t, b, &owners[0].Log)
 }
 

@@ -152,18 +152,23 @@ func pageHistory(t *testing.T, web context.Context, home string) {
 	p.quiet()
 }
 
-// pageFile: a file with events is shown without the server, and a recorded stream of a
-// provider is refused with the command that converts it.
+// pageFile: a compressed file with events, as an archive has it, is shown without the
+// server. A recorded stream of a provider is refused with the command that converts it.
 func pageFile(t *testing.T, web context.Context, home string) {
 	p := openTab(t, web, "light")
 	p.do("open", chromedp.Navigate(home))
 	p.wait("the page", `document.querySelector("#views input:checked")`)
 	drop := func(name, text string) {
-		eval[bool](p, fmt.Sprintf(`((d) => { d.items.add(new File([%q], %q)); window.dispatchEvent(new DragEvent("drop", {dataTransfer: d, cancelable: true})); return true; })(new DataTransfer())`, text, name))
+		const compressed = `new Response(new Blob([%q]).stream().pipeThrough(new CompressionStream("gzip"))).blob()`
+		body := fmt.Sprintf("%q", text)
+		if strings.HasSuffix(name, ".gz") {
+			body = "await " + fmt.Sprintf(compressed, text)
+		}
+		eval[bool](p, fmt.Sprintf(`(async (d) => { d.items.add(new File([%s], %q)); window.dispatchEvent(new DragEvent("drop", {dataTransfer: d, cancelable: true})); return true; })(new DataTransfer())`, body, name))
 	}
 	drop("stream.jsonl", toolCall(0, "get_weather", "{}"))
 	p.wait("the reason", `document.querySelector("#toast").textContent.includes("OpenAI chat") && document.querySelector("#toast").textContent.includes("streamer assemble --events")`)
-	drop("night.jsonl", strings.Join([]string{
+	drop("night.jsonl.gz", strings.Join([]string{
 		`{"type":"run_started","event_id":"1.0","session":"night","run":"r","timestamp":"2026-03-02T10:00:00.000Z"}`,
 		`{"type":"tool_call_start","event_id":"1.1","session":"night","run":"r","message_id":"m","call":"1.0","id":"c","tool_name":"count_stars","timestamp":"2026-03-02T10:00:01.000Z"}`,
 		`{"type":"tool_call_result","event_id":"2.0","session":"night","run":"r","message_id":"m","call":"1.0","id":"c","tool_name":"count_stars","timestamp":"2026-03-02T10:00:03.000Z","status":"completed","tool_result":"many"}`,

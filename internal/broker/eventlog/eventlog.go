@@ -61,6 +61,11 @@ func appendFilter(dst []byte, token string) []byte {
 	return append(append(append(dst, "toolcalls."...), token...), ".>"...)
 }
 
+// EraseEvents deletes the events of a session before a sequence and returns their number.
+func (l *Log) EraseEvents(ctx context.Context, token string, before uint64) (int, error) {
+	return l.b.Purge(ctx, broker.StreamEvents, filterOf(token), before)
+}
+
 func sessionOf(subject string) string {
 	_, rest, _ := strings.Cut(subject, ".")
 	token, _, _ := strings.Cut(rest, ".")

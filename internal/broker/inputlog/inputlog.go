@@ -66,7 +66,7 @@ func (l *Log) input(m *broker.Message, partition int) inputs.Input {
 		in.Kind, in.Foreign = inputs.Rules, !l.b.OwnInput(m)
 	case more && inputs.Kind(kind).OfSession():
 		in.Token, in.Kind = token, inputs.Kind(kind)
-		in.Foreign = l.b.Partition(token) != partition || !broker.Answerable(token) || in.Kind == inputs.Clock && !l.b.OwnInput(m)
+		in.Foreign = l.b.Partition(token) != partition || !broker.Answerable(token) || in.Kind.Own() && !l.b.OwnInput(m)
 	}
 	return in
 }
@@ -96,6 +96,16 @@ func (l *Log) InputPub(token string, kind inputs.Kind, msgID string, header inpu
 // ClockPub returns the publish of a clock input of a session.
 func (l *Log) ClockPub(token, msgID string, data []byte) *broker.Pub {
 	return ownPub(partitionRoot(l.b.Partition(token))+token+"."+string(inputs.Clock), msgID, data)
+}
+
+// ErasePub returns the publish of an input that erases a session.
+func (l *Log) ErasePub(token, msgID string) *broker.Pub {
+	return ownPub(partitionRoot(l.b.Partition(token))+token+"."+string(inputs.Erase), msgID, nil)
+}
+
+// EraseInputs deletes the inputs of a session before a sequence and returns their number.
+func (l *Log) EraseInputs(ctx context.Context, token string, before uint64) (int, error) {
+	return l.b.Purge(ctx, broker.StreamInputs, partitionRoot(l.b.Partition(token))+token+".>", before)
 }
 
 // RulesPub returns the publish of new settings of partition p.

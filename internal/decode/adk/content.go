@@ -3,6 +3,7 @@ package adk
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -35,10 +36,13 @@ func (t *turn) content() (problem *wire.Problem) {
 	if partial && !streamed && t.author != "user" {
 		t.d.Pieces = append(wire.MakeRoom(t.d.Pieces, maxPieces), Piece{t.author, wire.Keep(t.of.Message)})
 	}
-	part := 0
-	for e := t.e.content.Member("parts").Elements(); e.Next(); {
+	part, parts := 0, t.e.content.Member("parts")
+	for e := parts.Elements(); e.Next(); {
 		t.any = true
 		problem = cmp.Or(problem, t.part(e.Value, &part, partial, streamed))
+	}
+	if text := t.PlainText(parts); t.author == "user" && text != "" {
+		t.Emit(chunks.Chunk{Kind: chunks.Human, ID: t.of.Message, Text: text})
 	}
 	if t.author == "user" || partial {
 		return problem
@@ -48,6 +52,13 @@ func (t *turn) content() (problem *wire.Problem) {
 		t.end(reason)
 	}
 	return problem
+}
+
+// begin begins the run of the invocation again where it has ended.
+func (t *turn) begin() {
+	if t.d.Run != "" {
+		t.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: t.d.Run})
+	}
 }
 
 // piece sets the message to that of the partial events before, if there are some.
@@ -61,17 +72,28 @@ func (t *turn) piece() bool {
 	return false
 }
 
-// end ends the message. An answer of another agent may end the run; so does one beside a
-// long-running call, which goes on.
+// silence is how long the answer of the first agent stays open, because another agent of a
+// workflow may follow, in units of chunks.Chunk.Wait.
+const silence = 10
+
+// end ends the message. An answer of another agent may end the run; so does one beside
+// calls that run long or wait, which go on.
 func (t *turn) end(reason string) {
 	c := t.chunk(chunks.Finish)
 	c.Reason, c.Truncated = reason, reason == "MAX_TOKENS" || reason == "SAFETY"
+	waits := len(t.d.Long)+len(t.d.Asks) > 0
+	if !t.called && !waits && t.of.Namespace == "" {
+		c.Wait = silence
+	}
 	t.Emit(c)
 	t.EmitUsage(t.of, t.e.usage)
+	if c.Wait != 0 {
+		return
+	}
 	t.Emit(t.chunk(chunks.Ended))
 	switch {
 	case t.called:
-	case slices.ContainsFunc(t.d.Long, func(l Long) bool { return l.Run == t.d.Run }):
+	case waits:
 		t.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"})
 	case t.of.Namespace != "":
 		t.Emit(chunks.Chunk{Kind: chunks.Answer, Message: t.of.Message})
@@ -92,14 +114,14 @@ func (t *turn) part(v jsonscan.Value, number *int, partial, streamed bool) *wire
 		return t.call(call)
 	case response.IsObject():
 		return t.response(response)
-	case text.IsString() && t.author == "user":
-		t.Emit(chunks.Chunk{Kind: chunks.Human, ID: t.of.Message, Text: t.Text(text)})
+	case text.IsString() && t.author == "user": // all texts are one message
 	case text.IsString():
 		c := t.chunk(chunks.Text)
 		c.Part = *number
 		if thought.Kind == jsonscan.True {
 			c.Kind = chunks.Reasoning
 		}
+		t.begin()
 		if streamed && !partial {
 			break // the partial events had it
 		}
@@ -144,6 +166,7 @@ func (t *turn) call(v jsonscan.Value) *wire.Problem {
 		c.Args = t.Compact(args.Raw)
 	}
 	t.called = true
+	t.begin()
 	c.Opens, c.Whole = c.ID == "", c.ID != ""
 	t.Emit(c)
 	c = t.chunk(chunks.Seal)
@@ -169,7 +192,7 @@ func (t *turn) ask(id, name string, args jsonscan.Value) {
 		c.Why = "input"
 	}
 	if c.ID != "" {
-		t.d.Asks = append(wire.MakeRoom(t.d.Asks, maxCalls), Ask{wire.Keep(id), wire.Keep(c.ID)})
+		t.d.Asks = append(wire.MakeRoom(t.d.Asks, maxCalls), Ask{ID: wire.Keep(id), Call: wire.Keep(c.ID), Run: t.d.Run})
 		t.Emit(c)
 	}
 	t.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "interrupted"})
@@ -190,5 +213,12 @@ func (t *turn) response(v jsonscan.Value) *wire.Problem {
 		return nil
 	}
 	t.d.Long = slices.DeleteFunc(t.d.Long, func(l Long) bool { return l.ID == wire.Keep(call) })
-	return t.GeminiResult(v)
+	n := t.Len()
+	problem := t.GeminiResult(v)
+	if strings.HasPrefix(response.Member("error").Str, "This tool call is rejected") {
+		for i := range t.Since(n) {
+			t.Since(n)[i].Status = "denied"
+		}
+	}
+	return problem
 }

@@ -85,11 +85,16 @@ func (l *Long) fields(f *stored.Fields) {
 }
 
 // Ask is a request to a person.
-type Ask struct{ ID, Call string }
+type Ask struct {
+	ID, Call, Run string
+	Told          bool // the call has returned that it waits
+}
 
 func (a *Ask) fields(f *stored.Fields) {
 	f.Text("i", &a.ID)
 	f.Text("c", &a.Call)
+	f.Text("r", &a.Run)
+	f.Flag("t", &a.Told)
 }
 
 func (d *decoder) Fields(f *stored.Fields) {
@@ -146,12 +151,18 @@ func isWait(name string) bool {
 	return name == "adk_request_confirmation" || name == "adk_request_credential" || name == "adk_request_input"
 }
 
-// waits reports whether a call waits for a person.
-func (d *decoder) waits(id string) bool {
-	return slices.ContainsFunc(d.Asks, func(a Ask) bool { return a.Call == wire.Keep(id) })
-}
-
-// pending reports whether a response is not the last one of its call.
+// pending reports whether a response is not the last one of its call. The answer of a person
+// is not in every stream, so the second response of a call that waited is its result, and one
+// in another run too.
 func (d *decoder) pending(id string) bool {
-	return d.waits(id) || slices.Contains(d.Long, Long{wire.Keep(id), d.Run})
+	at := slices.IndexFunc(d.Asks, func(a Ask) bool { return a.Call == wire.Keep(id) })
+	switch {
+	case at < 0:
+		return slices.Contains(d.Long, Long{wire.Keep(id), d.Run})
+	case d.Asks[at].Run == d.Run && !d.Asks[at].Told:
+		d.Asks[at].Told = true
+		return true
+	}
+	d.Asks = slices.Delete(d.Asks, at, at+1)
+	return false
 }

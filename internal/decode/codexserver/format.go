@@ -28,7 +28,7 @@ import (
 func Format() wire.Format {
 	return wire.Format{
 		Name: "codex-app-server", Shape: "responses",
-		Keys:   []string{"method"},
+		Keys:   []string{"method", "result"},
 		Claims: claims,
 		New:    func() wire.Decoder { return new(decoder) },
 	}
@@ -44,10 +44,23 @@ func claims(f wire.Frame) wire.Claim {
 		return wire.No
 	case m.method.Str == "initialize":
 		return wire.SurelyIf(m.params.Member("clientInfo").IsObject(), wire.IfKnown)
+	case m.result.Member("userAgent").IsString() && m.result.Member("codexHome").IsString(): // the first message of the server
+		return wire.Surely
+	case early(m.method.Str), m.result.Member("thread").Member("id").IsString(), m.result.Member("turn").Member("id").IsString():
+		return wire.Perhaps
 	case m.method.IsString(), m.id.Present() && (m.result.Present() || m.failure.Present()):
 		return wire.IfKnown
 	}
 	return wire.No
+}
+
+// early reports whether a message can come before the first thread.
+func early(method string) bool {
+	switch method {
+	case "initialized", "configWarning", "warning", "deprecationNotice":
+		return true
+	}
+	return wire.HasAnyPrefix(method, "account/", "mcpServer/", "remoteControl/", "serverRequest/", "skills/")
 }
 
 type message struct {

@@ -57,6 +57,8 @@ func (d *decoder) event(w *wire.Writer, e *event, whole jsonscan.Value) *wire.Pr
 		d.start(w)
 	case "session.status_idle":
 		d.idle(w, e)
+	case "session.thread_status_idle":
+		d.waits(w, e)
 	case "session.status_terminated", "session.deleted":
 		d.end(w, chunks.Chunk{Status: "cancelled", Text: kind})
 	case "session.error":
@@ -87,15 +89,11 @@ func (d *decoder) end(w *wire.Writer, c chunks.Chunk) {
 
 // idle ends the run, unless it pauses for an action of the client. Calls that were interrupted get no result.
 func (d *decoder) idle(w *wire.Writer, e *event) {
-	var kind, ids jsonscan.Value
-	e.stop.Read(kind.From("type"), ids.From("event_ids"))
-	c := chunks.Chunk{Status: "completed"}
-	switch {
-	case kind.Str == "requires_action":
-		for i := ids.Elements(); i.Next(); {
-			d.await(w, w.Text(i.Value), "input")
-		}
+	if d.waits(w, e) {
 		return
+	}
+	c, kind := chunks.Chunk{Status: "completed"}, e.stop.Member("type")
+	switch {
 	case d.Interrupted:
 		c.Status, c.Text = "cancelled", "interrupted"
 	case kind.Str == "retries_exhausted", kind.Str == "budget_reached":
@@ -104,6 +102,19 @@ func (d *decoder) idle(w *wire.Writer, e *event) {
 		c.Abandons = true
 	}
 	d.end(w, c)
+}
+
+// waits emits that the calls of a pause wait. It reports whether an event is a pause.
+func (d *decoder) waits(w *wire.Writer, e *event) bool {
+	var kind, ids jsonscan.Value
+	e.stop.Read(kind.From("type"), ids.From("event_ids"))
+	if kind.Str != "requires_action" {
+		return false
+	}
+	for i := ids.Elements(); i.Next(); {
+		d.await(w, w.Text(i.Value), "input")
+	}
+	return true
 }
 
 // await emits that a call waits for a confirmation, or for its result from the client.
@@ -183,30 +194,41 @@ func (d *decoder) endMessage(w *wire.Writer, e *event) {
 	if t == nil || t.Message == "" || t.Message != wire.Keep(w.Text(e.request)) {
 		return
 	}
-	w.Emit(t.chunk(chunks.Finish))
-	w.EmitUsage(t.chunk(chunks.Usage), e.usage)
-	w.Emit(t.chunk(chunks.Ended))
+	if e.failed.Kind == jsonscan.True { // it is tried again, or session.error follows
+		c := t.chunk(chunks.Failure)
+		c.Text, c.Spares = "the request to the model failed", true
+		w.Emit(c)
+	} else {
+		w.Emit(t.chunk(chunks.Finish))
+		w.EmitUsage(t.chunk(chunks.Usage), e.usage)
+		w.Emit(t.chunk(chunks.Ended))
+	}
 	t.Message = ""
 }
 
 // text emits a whole text, without the pieces of it that came before.
 func (d *decoder) text(w *wire.Writer, e *event, id string) {
-	t := d.open(w, e, id)
-	for block := e.content.Elements(); block.Next(); {
+	t, of := d.open(w, e, id), wire.Keep(id)
+	n := 0
+	for block := e.content.Elements(); block.Next(); n++ {
 		text := w.Text(block.Value.Member("text"))
+		if at := d.findPiece(of, t.ID, n); at >= 0 {
+			text = text[min(d.Pieces[at].Len, len(text)):]
+		}
 		c := t.chunk(chunks.Text)
 		c.Part, c.Text = t.Parts, text
-		if d.Text == wire.Keep(id) {
-			c.Text = text[min(d.Len, len(text)):]
-			d.Text, d.Len = "", 0
-		}
-		if c.Text != "" {
+		if text != "" {
 			w.Emit(c)
 		}
 		c.Kind, c.Text = chunks.PartEnd, ""
 		w.Emit(c)
 		t.Parts++
 	}
+	d.Pieces = slices.DeleteFunc(d.Pieces, func(p Piece) bool { return p.ID == of })
+}
+
+func (d *decoder) findPiece(id, thread string, block int) int {
+	return slices.IndexFunc(d.Pieces, func(p Piece) bool { return p.ID == id && p.Thread == thread && p.Block == block })
 }
 
 // piece emits a piece of an agent.message whose event follows.
@@ -218,14 +240,16 @@ func (d *decoder) piece(w *wire.Writer, e *event) {
 	if text == "" {
 		return
 	}
-	t := d.open(w, e, id)
-	if d.Text != wire.Keep(id) {
-		d.Text, d.Len = wire.Keep(id), 0
+	t, block := d.open(w, e, id), e.delta.Member("index").Int()
+	at := d.findPiece(wire.Keep(id), t.ID, block)
+	if at < 0 {
+		d.Pieces = append(wire.MakeRoom(d.Pieces, maxPieces), Piece{ID: wire.Keep(id), Thread: t.ID, Block: block})
+		at = len(d.Pieces) - 1
 	}
 	c := t.chunk(chunks.Text)
-	c.Part, c.Text = t.Parts, text
+	c.Part, c.Text = t.Parts+block, text
 	w.Emit(c)
-	d.Len += len(text)
+	d.Pieces[at].Len += len(text)
 }
 
 // call emits a call. One that has to be confirmed waits from its beginning.
@@ -247,8 +271,11 @@ func (d *decoder) call(w *wire.Writer, e *event, id string) *wire.Problem {
 	seal := t.chunk(chunks.Seal)
 	seal.ID = id
 	w.Emit(seal)
-	if e.permission.Str == "ask" {
+	switch e.permission.Str {
+	case "ask":
 		d.await(w, id, "approval")
+	case "deny":
+		d.Denied = append(wire.MakeRoom(d.Denied, maxWaits), wire.Keep(id))
 	}
 	return nil
 }

@@ -70,8 +70,22 @@ type decoder struct {
 	Threads     []Thread // that have an open message
 	Waits       []string // ids of the calls that wait
 	Denied      []string // ids of the calls that a person denied
-	Text        string   // id of the agent.message that comes in pieces
-	Len         int      // bytes of its text so far
+	Pieces      []Piece  // texts that came in pieces and not whole yet, oldest first
+}
+
+// Piece is a block of an agent.message that comes in pieces.
+type Piece struct {
+	ID     string // of the agent.message
+	Thread string
+	Block  int
+	Len    int // bytes so far
+}
+
+func (p *Piece) fields(f *stored.Fields) {
+	f.Text("i", &p.ID)
+	f.Text("t", &p.Thread)
+	stored.Number(f, "b", &p.Block)
+	stored.Number(f, "l", &p.Len)
 }
 
 // Thread is the open message of an agent.
@@ -94,12 +108,12 @@ func (d *decoder) Fields(f *stored.Fields) {
 	stored.List(f, "t", &d.Threads, (*Thread).fields)
 	f.Texts("w", &d.Waits)
 	f.Texts("d", &d.Denied)
-	f.Text("x", &d.Text)
-	stored.Number(f, "l", &d.Len)
+	stored.List(f, "p", &d.Pieces, (*Piece).fields)
 }
 
 const (
 	maxSeen    = 256
 	maxThreads = 64
 	maxWaits   = 64
+	maxPieces  = 64
 )

@@ -56,9 +56,11 @@ type decoder struct {
 	Chat    wire.Decoder // of Chat Completions
 	Answers wire.Decoder // of Responses
 	Agent   string       // that took over, "" for the first one
+	First   string       // name of the first one, "" if it is not known
 	Message string       // id of the last message
 	Raw     bool         // the events of the provider are read
 	Asked   bool         // the message has a call
+	Over    bool         // the message is the last of its run
 
 	chat, answers func(f wire.Frame) wire.Claim
 }
@@ -68,9 +70,11 @@ func (d *decoder) Fields(f *stored.Fields) {
 	stored.Object(f, "c", &d.Chat, fields)
 	stored.Object(f, "r", &d.Answers, fields)
 	f.Text("a", &d.Agent)
+	f.Text("f", &d.First)
 	f.Text("m", &d.Message)
 	f.Flag("w", &d.Raw)
 	f.Flag("k", &d.Asked)
+	f.Flag("o", &d.Over)
 }
 
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
@@ -95,11 +99,16 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return nil
 }
 
-// takeOver records the agent that answers from now on. The first event of a stream may name
-// the agent that begins.
+// takeOver records the agent that answers from now on. Before the first message of a run it
+// is the agent that begins.
 func (d *decoder) takeOver(w *wire.Writer, agent jsonscan.Value) {
-	if name := w.Text(agent.Member("name")); d.Message != "" || d.Agent != "" {
-		d.Agent = wire.Keep(name)
+	d.next("")
+	name := wire.Keep(w.Text(agent.Member("name")))
+	if d.Message == "" && d.Agent == "" {
+		d.First = name
+	}
+	if d.Agent = name; name == d.First {
+		d.Agent = ""
 	}
 }
 
@@ -142,6 +151,9 @@ func (d *decoder) provider(w *wire.Writer, event jsonscan.Value) (problem *wire.
 	list := w.Since(n)
 	for i := range list {
 		c := &list[i]
+		if c.Message != "" {
+			d.next(wire.Keep(c.Message))
+		}
 		c.Namespace = d.Agent
 		if c.Message != "" && c.Message != d.Message {
 			d.Message, d.Asked = wire.Keep(c.Message), false
@@ -154,10 +166,22 @@ func (d *decoder) provider(w *wire.Writer, event jsonscan.Value) (problem *wire.
 	return problem
 }
 
-// answer ends the run with an answer of an agent that took over.
+// answer ends the run after an answer without calls. Two events of an answer may cause it.
+// Another agent may begin the next run.
 func (d *decoder) answer(w *wire.Writer) {
-	if d.Agent != "" && !d.Asked && d.Message != "" {
+	if d.Asked || d.Message == "" {
+		return
+	}
+	if d.Agent != "" {
 		w.Emit(chunks.Chunk{Kind: chunks.Ended, Namespace: d.Agent, Message: d.Message})
 		w.Emit(chunks.Chunk{Kind: chunks.Answer, Message: d.Message})
+	}
+	d.Over = true
+}
+
+// next forgets the agents of a run that is over, if a message is another one than its last.
+func (d *decoder) next(message string) {
+	if d.Over && message != d.Message {
+		d.Agent, d.First, d.Message, d.Over = "", "", "", false
 	}
 }

@@ -23,8 +23,14 @@ func readItem(v jsonscan.Value) (i rawItem) {
 // item reads a step of the run. Steps of other names repeat texts of the model, or have no
 // call of the program.
 func (d *decoder) item(w *wire.Writer, name string, item jsonscan.Value) *wire.Problem {
-	var raw, output, target jsonscan.Value
-	item.Read(raw.From("rawItem"), raw.From("raw_item"), output.From("output"), target.From("targetAgent"), target.From("target_agent"))
+	var raw, output, target, agent jsonscan.Value
+	item.Read(
+		raw.From("rawItem"), raw.From("raw_item"), output.From("output"), target.From("targetAgent"), target.From("target_agent"),
+		agent.From("agent"), agent.From("sourceAgent"), agent.From("source_agent"),
+	)
+	if d.Agent == "" && d.First == "" && d.Message != "" {
+		d.First = wire.Keep(w.Text(agent.Member("name")))
+	}
 	i := readItem(raw)
 	switch name {
 	case "tool_called", "handoff_requested":
@@ -34,7 +40,7 @@ func (d *decoder) item(w *wire.Writer, name string, item jsonscan.Value) *wire.P
 			result(w, &i, output)
 		}
 		if target.IsObject() {
-			d.Agent = wire.Keep(w.Text(target.Member("name")))
+			d.takeOver(w, target)
 		}
 	case "tool_approval_requested":
 		if id := w.Text(i.id); id != "" {
@@ -80,8 +86,11 @@ func result(w *wire.Writer, i *rawItem, output jsonscan.Value) {
 		given = output
 	}
 	c.Content, c.Text = w.OneText(given)
-	if i.status.Str == "incomplete" {
+	switch {
+	case i.status.Str == "incomplete":
 		c.Status = "error"
+	case c.Text == "Tool execution was not approved.": // the default text
+		c.Status = "denied"
 	}
 	w.Emit(c)
 }
@@ -91,6 +100,7 @@ func (d *decoder) whole(w *wire.Writer, response jsonscan.Value) {
 	var id, output, usage jsonscan.Value
 	response.Read(id.From("id"), output.From("output"), usage.From("usage"))
 	message := w.Text(id)
+	d.next(wire.Keep(message))
 	d.Message, d.Asked = wire.Keep(message), false
 	of := chunks.Chunk{Namespace: d.Agent, Message: message}
 	start := of

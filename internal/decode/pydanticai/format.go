@@ -198,14 +198,15 @@ func (d *decoder) delta(w *wire.Writer, e *event) {
 	}
 }
 
-// whole emits a call that runs, which most often was streamed.
+// whole emits a call that runs, which most often was streamed. One without an id, as some
+// logs have it, was.
 func whole(w *wire.Writer, part jsonscan.Value) *wire.Problem {
 	if !part.IsObject() {
 		return wire.WrongType("part", part, "an object")
 	}
 	c := called(w, part)
 	if c.ID == "" {
-		return wire.WrongShape("the call of %q has no tool_call_id", wire.Clip(c.Name))
+		return nil
 	}
 	c.Final, c.Whole = true, true
 	w.Emit(c)
@@ -214,7 +215,7 @@ func whole(w *wire.Writer, part jsonscan.Value) *wire.Problem {
 }
 
 // result emits a result. A retry-prompt is an error that the model may repair. One without
-// a tool belongs to no call.
+// a tool belongs to no call, and one without an id to the oldest call of its tool.
 func result(w *wire.Writer, part jsonscan.Value) *wire.Problem {
 	if !part.IsObject() {
 		return wire.WrongType("part", part, "an object")
@@ -225,14 +226,17 @@ func result(w *wire.Writer, part jsonscan.Value) *wire.Problem {
 	switch {
 	case kind.Str == "retry-prompt" && !name.Present():
 		return nil
-	case c.ID == "":
-		return wire.WrongShape("the result names no call: tool_call_id is missing or empty")
+	case c.ID == "" && w.Text(name) == "":
+		return wire.WrongShape("the result names no call: tool_call_id and tool_name are missing or empty")
 	case kind.Str == "retry-prompt", outcome.Str == "failed":
 		c.Status = "error"
 	case outcome.Str == "denied":
 		c.Status = "denied"
 	case outcome.Str == "interrupted", outcome.Str == "cancelled":
 		c.Status = "cancelled"
+	}
+	if c.ID == "" {
+		c.Name = w.Text(name)
 	}
 	c.Content, c.Text = w.ContentOf(content)
 	w.Emit(c)

@@ -20,7 +20,19 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case "modelStreamUpdateEvent":
 		return d.model(w, e.event)
 	case "beforeInvocationEvent":
+		if d.Running {
+			w.StartRun(true)
+			d.Open = nil
+		}
 		d.start(w)
+	case "beforeModelCallEvent":
+		d.Failure = ""
+	case "afterModelCallEvent":
+		if e.failure.Present() {
+			d.fail(w, e.failure)
+		}
+	case "afterInvocationEvent":
+		d.endFailed(w)
 	case "beforeToolCallEvent":
 		if !e.toolUse.IsObject() {
 			return wire.WrongType("toolUse", e.toolUse, "an object")
@@ -31,11 +43,12 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case "toolResultEvent":
 		return d.result(w, e.result.Member("toolResult"))
 	case "messageAddedEvent":
+		d.Failure = "" // a person cancelled the run
 		return d.message(w, e.message, false)
 	case "agentResultEvent":
 		d.start(w)
 		d.end(w, e.result.Member("stopReason").Str)
-	case "afterInvocationEvent", "beforeModelCallEvent", "afterModelCallEvent", "beforeToolsEvent", "afterToolsEvent", "afterToolCallEvent",
+	case "beforeToolsEvent", "afterToolsEvent", "afterToolCallEvent",
 		"modelMessageEvent", "contentBlockEvent", "initializedEvent", "interruptEvent": // repeat other events
 	default:
 		w.Unknown("event", kind, f.JSON)

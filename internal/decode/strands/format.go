@@ -13,6 +13,7 @@ package strands
 
 import (
 	"slices"
+	"strings"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/bedrock"
@@ -56,13 +57,13 @@ func claims(f wire.Frame) wire.Claim {
 }
 
 type event struct {
-	kind, event, toolUse, result, message                                                 jsonscan.Value
+	kind, event, toolUse, result, message, failure                                        jsonscan.Value
 	initial, loop, begins, current, tool, stop, why, data, lifecycle, delta, reason, text jsonscan.Value // of Python
 }
 
 func (e *event) read(f wire.Frame) {
 	f.Read(
-		e.kind.From("type"), e.event.From("event"), e.toolUse.From("toolUse"), e.result.From("result"), e.message.From("message"),
+		e.kind.From("type"), e.failure.From("error"), e.event.From("event"), e.toolUse.From("toolUse"), e.result.From("result"), e.message.From("message"),
 		e.initial.From("init_event_loop"), e.loop.From("start_event_loop"), e.begins.From("start"), e.current.From("current_tool_use"),
 		e.tool.From("tool_stream_event"), e.stop.From("force_stop"), e.why.From("force_stop_reason"), e.data.From("data"),
 		e.lifecycle.From("complete"), e.delta.From("delta"), e.reason.From("reasoning"), e.text.From("reasoningText"),
@@ -77,6 +78,7 @@ type decoder struct {
 	Block   int      // number of the content block
 	Call    bool     // the block is a call
 	Open    []string // ids of the calls without a result, oldest first
+	Failure string   // of the request to the model, if nothing followed
 
 	converse func(f wire.Frame) wire.Claim
 }
@@ -87,9 +89,13 @@ func (d *decoder) Fields(f *stored.Fields) {
 	stored.Number(f, "n", &d.Block)
 	f.Flag("k", &d.Call)
 	f.Texts("o", &d.Open)
+	f.Text("e", &d.Failure)
 }
 
-const maxCalls = 256
+const (
+	maxCalls   = 256
+	maxFailure = 1 << 10
+)
 
 func (d *decoder) start(w *wire.Writer) {
 	if !d.Running {
@@ -110,7 +116,22 @@ func (d *decoder) end(w *wire.Writer, reason string) {
 	}
 	c.Abandons = c.Status == "completed"
 	w.Emit(c)
-	d.Running, d.Open = false, nil
+	d.Running, d.Open, d.Failure = false, nil, ""
+}
+
+// fail records that a request to the model failed. It may be tried again.
+func (d *decoder) fail(w *wire.Writer, failure jsonscan.Value) {
+	text := w.FailureText(failure)
+	d.Failure = strings.Clone(text[:min(len(text), maxFailure)])
+	w.Emit(chunks.Chunk{Kind: chunks.Failure, Text: text})
+}
+
+// endFailed ends a run that ended with a failure, and has no result.
+func (d *decoder) endFailed(w *wire.Writer) {
+	if d.Running && d.Failure != "" {
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: d.Failure})
+		d.Running, d.Open, d.Failure = false, nil, ""
+	}
 }
 
 func (d *decoder) opens(id string) {

@@ -1,0 +1,219 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
+	"streamer/internal/events"
+	"streamer/internal/gateway"
+	"streamer/internal/inputs"
+	"streamer/internal/snapshot"
+
+	"github.com/nats-io/nuid"
+)
+
+// unreferencedFor is how long a chunk of a large value must be stored before it counts as
+// one that nothing refers to: an event or a snapshot is stored after its chunks.
+const unreferencedFor = time.Minute
+
+// forgetTime bounds an erasure by a command. Where large values are stored, it reads the
+// whole event log.
+const forgetTime = 10 * time.Minute
+
+// erasure deletes all that is stored of a session. An input states its place: what is
+// folded behind it is a new session with the same name. When the event that follows is
+// stored, and the snapshot behind it, nothing needs what was before, and it is purged.
+// An erasure that ended in the middle is completed by the next one.
+type erasure struct {
+	*Broker
+	token string
+	keep  time.Duration // unreferencedFor
+	done  gateway.Erased
+
+	seq   uint64    // of the input
+	event uint64    // sequence of its event
+	saved time.Time // when the snapshot behind it was stored, by the clock of the server
+	known time.Time // when that was known, by the local clock
+}
+
+// Erase deletes the inputs, events, snapshots and large values of a session, and waits
+// until they are gone. A large value that another session has, too, stays. A running worker
+// is needed. An error leaves the session as it was, or partly erased: Erase can be repeated.
+func (b *Broker) Erase(ctx context.Context, token string) (gateway.Erased, error) {
+	e := erasure{Broker: b, token: token, keep: unreferencedFor}
+	err := e.run(ctx)
+	return e.done, err
+}
+
+// Exists reports whether anything of a session is stored.
+func (b *Broker) Exists(ctx context.Context, token string) (there bool, err error) {
+	if seq, _, err := b.Head(ctx, token); err != nil || seq > 0 {
+		return true, err
+	}
+	if s, ok, err := b.LoadSnapshot(ctx, b.Partition(token), token); ok || s.Rev > 0 {
+		return true, nil
+	} else if err != nil {
+		return false, err
+	}
+	err = b.SessionInputs(ctx, token, 0, func(*inputs.Input) error {
+		there = true
+		return broker.ErrStop
+	})
+	if errors.Is(err, broker.ErrStop) {
+		err = nil
+	}
+	return there, err
+}
+
+// Forget erases a session and writes what was deleted.
+func (b *Broker) Forget(ctx context.Context, w io.Writer, session string) error {
+	token, err := events.Token(session)
+	if err != nil {
+		return err
+	}
+	waiting, stop := context.WithTimeout(ctx, forgetTime)
+	defer stop()
+	done, err := b.Erase(waiting, token)
+	if err != nil {
+		return err
+	}
+	if done == (gateway.Erased{}) {
+		return fmt.Errorf("nothing is stored of session %s", session)
+	}
+	fmt.Fprintf(w, "erased of session %s: %d inputs, %d events, %d chunks of large values\n", session, done.Inputs, done.Events, done.Chunks)
+	return nil
+}
+
+func (e *erasure) run(ctx context.Context) (err error) {
+	if there, err := e.Exists(ctx, e.token); err != nil || !there {
+		return err
+	}
+	if err := e.begin(ctx); err != nil {
+		return err
+	}
+	if err := e.awaitSnapshot(ctx); err != nil {
+		return err
+	}
+	if e.done.Events, err = e.EraseEvents(ctx, e.token, e.event); err != nil {
+		return err
+	}
+	if e.done.Inputs, err = e.EraseInputs(ctx, e.token, e.seq); err != nil {
+		return err
+	}
+	if _, err := e.Purge(ctx, broker.StreamDead, broker.RootDead+"*."+e.token, 0); err != nil {
+		return err
+	}
+	return e.eraseChunks(ctx)
+}
+
+// begin stores the input and waits for its event.
+func (e *erasure) begin(ctx context.Context) error {
+	_, from, err := e.EventBounds(ctx)
+	if err != nil {
+		return err
+	}
+	a := e.PublishWait(ctx, e.ErasePub(e.token, fmt.Sprintf("%s:%s:%s", e.token, inputs.Erase, nuid.Next())))
+	if a.Err != nil {
+		return fmt.Errorf("the session is not erased: %w", a.Err)
+	}
+	e.seq = a.Seq
+	err = e.Tail(ctx, e.token, from, func(r events.Record, _ bool) error {
+		if r.Type != events.SessionErased || r.ID.Seq != e.seq {
+			return nil
+		}
+		e.event = r.Seq
+		return errComplete
+	}, nil)
+	if ctx.Err() != nil {
+		return fmt.Errorf("nothing is erased yet: no worker has folded input %d: %w", e.seq, ctx.Err())
+	}
+	if errors.Is(err, errComplete) {
+		return nil
+	}
+	return err
+}
+
+// awaitSnapshot waits until the snapshot of the session is one of the new state.
+func (e *erasure) awaitSnapshot(ctx context.Context) error {
+	for try := 0; ; try++ {
+		s, ok, err := e.LoadSnapshot(ctx, e.Partition(e.token), e.token)
+		if err != nil {
+			return err
+		}
+		if h := snapshot.ParseHeader(s.Header); ok && h.Input >= e.seq {
+			e.saved, e.known = s.At, time.Now()
+			return nil
+		}
+		if err := e.Backoff(ctx, try); err != nil {
+			return fmt.Errorf("nothing is erased yet: the snapshot of the session does not cover input %d: %w", e.seq, err)
+		}
+	}
+}
+
+// eraseChunks deletes the chunks of large values that were stored before the snapshot and
+// to which no event and no snapshot refers, of whichever session they were.
+func (e *erasure) eraseChunks(ctx context.Context) error {
+	for {
+		stored, err := e.Chunks(ctx)
+		if err != nil || len(stored) == 0 {
+			return err
+		}
+		if err := e.referred(ctx, func(digest string) { delete(stored, digest) }); err != nil {
+			return err
+		}
+		var wait time.Duration
+		for _, c := range stored {
+			switch age := e.saved.Add(time.Since(e.known)).Sub(c.At); {
+			case c.At.After(e.saved):
+			case age < e.keep:
+				wait = max(wait, e.keep-age)
+			default:
+				if err := e.DeleteChunk(ctx, c); err != nil {
+					return err
+				}
+				e.done.Chunks++
+			}
+		}
+		if wait == 0 {
+			return nil
+		}
+		if err := e.Pause(ctx, wait); err != nil {
+			return fmt.Errorf("inputs, events and snapshots are erased, but not all large values: %w", err)
+		}
+	}
+}
+
+// referred calls fn with the digest of each chunk that an event or a snapshot refers to.
+func (e *erasure) referred(ctx context.Context, fn func(digest string)) error {
+	all := func(ref *events.Ref) {
+		for _, digest := range ref.Chunks {
+			fn(digest)
+		}
+	}
+	err := e.Entries(ctx, "", 0, func(r eventlog.Entry) error {
+		if r.Forged != "" || !bytes.Contains(r.Data, []byte(`_ref":{`)) {
+			return nil
+		}
+		var event struct {
+			Args   events.Ref `json:"args_ref"`
+			Result events.Ref `json:"tool_result_ref"`
+		}
+		if err := json.Unmarshal(r.Data, &event); err != nil {
+			return fmt.Errorf("event %d: %w", r.Seq, err)
+		}
+		all(&event.Args)
+		all(&event.Result)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return e.SnapshotRefs(ctx, func(ref events.Ref) { all(&ref) })
+}

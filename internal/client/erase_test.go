@@ -1,0 +1,238 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/audit"
+	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
+	"streamer/internal/events"
+	"streamer/internal/gateway"
+	"streamer/internal/inputs"
+	"streamer/internal/natsserver"
+	"streamer/internal/worker"
+
+	"github.com/rs/zerolog"
+)
+
+func TestMain(m *testing.M) { brokertest.Main(m) }
+
+// eraser is a broker with a server of its own, of which sessions are erased.
+type eraser struct {
+	*testing.T
+	b *Broker
+	n int
+}
+
+func newEraser(t *testing.T) *eraser {
+	t.Helper()
+	b, err := OpenBroker(brokertest.Deadline(t), broker.Options{Partitions: 2, Embed: brokertest.Embed(natsserver.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})})
+	if err == nil {
+		err = b.Admit()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return &eraser{T: t, b: b}
+}
+
+// work runs a worker until the returned function is called.
+func (e *eraser) work() (stop func()) {
+	e.Helper()
+	e.n++
+	w := &worker.Worker{Log: e.b, Logger: zerolog.Nop(), Options: worker.Options{
+		SnapshotEvery: time.Millisecond, DurableAfter: time.Millisecond, Nonce: fmt.Sprint(e.n),
+	}}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = w.Run(ctx, []int{0, 1}) }()
+	stop = func() { cancel(); <-done }
+	e.Cleanup(stop)
+	if err := w.WaitSettled(brokertest.Deadline(e), 2); err != nil {
+		e.Fatal(err)
+	}
+	return stop
+}
+
+// call publishes a call with args of a size and its result, and waits for that.
+func (e *eraser) call(session, id, args string) {
+	e.Helper()
+	e.publish(session, inputs.Delta, fmt.Sprintf(`{"type":"AIMessageChunk","id":"m-%s","tool_call_chunks":[{"index":0,"id":%q,"name":"save","args":"{\"text\":\"%s\"}"}],"chunk_position":"last"}`, id, id, args))
+	seq := e.publish(session, inputs.Result, fmt.Sprintf(`{"tool_call_id":%q,"content":"saved"}`, id))
+	e.await(session, func(r events.Record) bool { return r.Type == events.ToolCallResult && r.ID.Seq == seq })
+}
+
+func (e *eraser) publish(session string, kind inputs.Kind, data string) uint64 {
+	e.Helper()
+	e.n++
+	seq, err := e.b.Append(brokertest.Deadline(e), session, kind, fmt.Sprint("in-", e.n), nil, []byte(data))
+	if err != nil {
+		e.Fatal(err)
+	}
+	return seq
+}
+
+func (e *eraser) await(session string, match func(events.Record) bool) {
+	e.Helper()
+	err := e.b.Tail(brokertest.Deadline(e), session, 0, func(r events.Record, _ bool) error {
+		if r.Seq > 0 && match(r) {
+			return errComplete
+		}
+		return nil
+	}, nil)
+	if !errors.Is(err, errComplete) {
+		e.Fatalf("session %s: the event did not come: %v", session, err)
+	}
+}
+
+// erase erases a session without regard to the age of chunks.
+func (e *eraser) erase(session string) gateway.Erased {
+	e.Helper()
+	s := erasure{Broker: e.b, token: session}
+	if err := s.run(brokertest.Deadline(e)); err != nil {
+		e.Fatal(err)
+	}
+	return s.done
+}
+
+// left returns what is stored of a session: the types of its events and the kinds of its
+// inputs.
+func (e *eraser) left(session string) (list []string) {
+	e.Helper()
+	err := e.b.SessionInputs(brokertest.Deadline(e), session, 0, func(in *inputs.Input) error {
+		list = append(list, string(in.Kind))
+		return nil
+	})
+	if err == nil {
+		err = e.b.Events(brokertest.Deadline(e), session, 0, func(r events.Record) error {
+			list = append(list, string(r.Type))
+			return nil
+		})
+	}
+	if err != nil {
+		e.Fatal(err)
+	}
+	return list
+}
+
+func (e *eraser) verify() {
+	e.Helper()
+	r, err := audit.Verification{Log: e.b}.Run(brokertest.Deadline(e))
+	if err != nil || !r.Faultless() || r.Lost > 0 {
+		e.Errorf("verify: %+v, %v", r, err)
+	}
+}
+
+// TestErase: what is stored of a session is gone, what other sessions have too stays, and
+// the session begins anew, also for a worker that takes over.
+func TestErase(t *testing.T) {
+	e := newEraser(t)
+	stop := e.work()
+	shared, own := strings.Repeat("a", 100<<10), strings.Repeat("b", 100<<10)
+	e.call("gone", "c1", shared)
+	e.call("gone", "c2", own)
+	e.call("stays", "c3", shared)
+	got := e.erase("gone")
+	if got.Inputs != 4 || got.Events < 8 || got.Chunks < 2 {
+		t.Errorf("got %+v, want 4 inputs, all events and the chunks of one value", got)
+	}
+	want := []string{"erase", "session_erased"}
+	if left := e.left("gone"); !slices.Equal(left, want) {
+		t.Errorf("left: %v, want %v", left, want)
+	}
+	e.verify() // which reads the values of the other session
+	list, err := e.b.Sessions(t.Context(), 9)
+	if err != nil || len(list) != 1 || list[0].Session != "stays" {
+		t.Errorf("sessions: %v, %v; want the other one", list, err)
+	}
+	stop()
+	e.work()
+	e.call("gone", "c1", "new")
+	if left := e.left("gone"); len(left) < 8 || !slices.Equal(left[:1], want[:1]) || slices.Contains(left, "rejected") {
+		t.Errorf("after a new call: %v", left)
+	}
+	e.verify()
+	if again := e.erase("gone"); again.Inputs != 3 || again.Chunks != 0 {
+		t.Errorf("again: got %+v, want the erasure before and two inputs", again)
+	}
+	e.verify()
+}
+
+// TestEraseNothing: nothing is stored for a session that is unknown.
+func TestEraseNothing(t *testing.T) {
+	e := newEraser(t)
+	if got := e.erase("unknown"); got != (gateway.Erased{}) || len(e.left("unknown")) > 0 {
+		t.Errorf("got %+v, and %v is stored", got, e.left("unknown"))
+	}
+}
+
+// TestEraseWithoutWorker: without a worker nothing is deleted, and the erasure is completed
+// when it is repeated.
+func TestEraseWithoutWorker(t *testing.T) {
+	e := newEraser(t)
+	stop := e.work()
+	e.call("s", "c1", "x")
+	stop()
+	before := e.left("s")
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := e.b.Erase(ctx, "s"); err == nil || !strings.Contains(err.Error(), "nothing is erased yet") {
+		t.Errorf("got %v", err)
+	}
+	if left := e.left("s"); len(left) != len(before)+1 {
+		t.Errorf("left: %v, want the erasure besides %v", left, before)
+	}
+	e.work()
+	e.erase("s")
+	if left := e.left("s"); len(left) != 2 {
+		t.Errorf("left: %v", left)
+	}
+	e.verify()
+}
+
+// TestEraseInTheMiddle: wherever an erasure ends, a worker that takes over finds no fault.
+func TestEraseInTheMiddle(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(e *erasure) error
+	}{
+		{"before the snapshot", func(*erasure) error { return nil }},
+		{"before the inputs", func(s *erasure) error {
+			_, err := s.EraseEvents(context.Background(), s.token, s.event)
+			return err
+		}},
+		{"before the events", func(s *erasure) error {
+			_, err := s.EraseInputs(context.Background(), s.token, s.seq)
+			return err
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := newEraser(t)
+			stop := e.work()
+			e.call("s", "c1", "x")
+			s := erasure{Broker: e.b, token: "s"}
+			if err := s.begin(brokertest.Deadline(t)); err != nil {
+				t.Fatal(err)
+			}
+			stop()
+			if err := c.end(&s); err != nil {
+				t.Fatal(err)
+			}
+			e.work()
+			e.call("s", "c2", "y")
+			e.verify()
+			e.erase("s")
+			if left := e.left("s"); len(left) != 2 {
+				t.Errorf("left: %v", left)
+			}
+			e.verify()
+		})
+	}
+}

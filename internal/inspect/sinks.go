@@ -1,0 +1,51 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"streamer/internal/client"
+	"streamer/internal/sink"
+)
+
+// Sinks writes the sinks or, with a name, the dead letters of one.
+func Sinks(ctx context.Context, b *client.Broker, o Output, name string) error {
+	e := json.NewEncoder(o.W)
+	if name != "" {
+		rows := [][]cell{header("SESSION", "EVENT", "TYPE", "WHY")}
+		err := sink.Letters(ctx, b, name, func(d sink.Dead) error {
+			rows = append(rows, []cell{{text: clean(d.Session)}, {text: d.EventID}, {text: d.Type}, {text: clean(d.Why)}})
+			if o.JSON {
+				return e.Encode(d)
+			}
+			return nil
+		})
+		if err != nil || o.JSON {
+			return err
+		}
+		return writeTable(o.W, o.Paint, rows)
+	}
+	list, err := sink.List(ctx, b)
+	if err != nil {
+		return err
+	}
+	rows := [][]cell{header("SINK", "NOT READ", "UNDER WAY", "DEAD LETTERS")}
+	for _, s := range list {
+		rows = append(rows, []cell{
+			{text: clean(s.Name)},
+			{text: strconv.FormatUint(s.Pending, 10), right: true},
+			{text: strconv.Itoa(s.Open), right: true},
+			{text: strconv.FormatUint(s.Dead, 10), right: true},
+		})
+		if o.JSON {
+			if err := e.Encode(s); err != nil {
+				return err
+			}
+		}
+	}
+	if o.JSON {
+		return nil
+	}
+	return writeTable(o.W, o.Paint, rows)
+}

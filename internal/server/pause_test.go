@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/broker/brokertest"
+	"streamer/test/testkit"
+)
+
+const openingDelta = `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`
+
+// ask sends a request to a server, a POST if there is a body, and returns status and answer.
+func ask(s *Server, path, body string) (string, error) {
+	method := http.MethodGet
+	if body != "" {
+		method = http.MethodPost
+	}
+	r, err := http.NewRequestWithContext(context.Background(), method, strings.TrimSuffix(s.Page(), "/")+path, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return fmt.Sprint(resp.StatusCode, " ", string(text)), err
+}
+
+// answers waits until a request is answered with a status and a text.
+func answers(t *testing.T, s *Server, path, body, status, text string) {
+	t.Helper()
+	testkit.Until(t, path+" is answered "+status, func() error {
+		got, err := ask(s, path, body)
+		if err == nil && (!strings.HasPrefix(got, status) || !strings.Contains(got, text)) {
+			err = fmt.Errorf("got %s, want %s with %q", got, status, text)
+		}
+		return err
+	})
+}
+
+// TestPause: while paused, sessions that exist go on and no other begins, and the pause ends.
+func TestPause(t *testing.T) {
+	s := open(t, t.TempDir())
+	run(t, s)
+	answers(t, s, "/v1/sessions/old/deltas", openingDelta, "202", "")
+	var out strings.Builder
+	if open, err := s.Broker.Drain(brokertest.Deadline(t), &out, 0); err != nil || open != 1 {
+		t.Errorf("got %d open calls, %v; %s", open, err, out.String())
+	}
+	answers(t, s, "/v1/sessions/new/deltas", openingDelta, "503", "new sessions are refused")
+	answers(t, s, "/readyz", "", "200", "open calls of this process: 1")
+	answers(t, s, "/v1/sessions/old/results", `{"tool_call_id":"c","content":1}`, "202", "")
+	out.Reset()
+	if open, err := s.Broker.Drain(brokertest.Deadline(t), &out, time.Minute); err != nil || open != 0 || !strings.Contains(out.String(), "no call is open") {
+		t.Errorf("got %d open calls, %v; %s", open, err, out.String())
+	}
+	if err := s.Broker.SetPaused(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	answers(t, s, "/v1/sessions/new/deltas", openingDelta, "202", "")
+}
+
+// TestDrain: a server that ends waits for its open calls, and accepts their
+// results.
+func TestDrain(t *testing.T) {
+	c := NewConfig()
+	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen, c.Drain = t.TempDir(), "127.0.0.1:0", "127.0.0.1:0", 2*time.Minute
+	s := openConfig(t, c)
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, io.Discard, "text") }()
+	answers(t, s, "/v1/sessions/old/deltas", openingDelta, "202", "")
+	testkit.Until(t, "the call is open", func() error {
+		if s.Worker.Stats().Open == 0 {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	end()
+	answers(t, s, "/readyz", "", "503", "the server ends when no call is open")
+	answers(t, s, "/v1/sessions/new/deltas", openingDelta, "503", "new sessions are refused")
+	answers(t, s, "/v1/sessions/old/results", `{"tool_call_id":"c","content":1}`, "202", "")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
