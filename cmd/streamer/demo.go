@@ -15,12 +15,12 @@ const demoTools = "slow_*=6s"
 type demoCommand struct {
 	server.Flags
 	Once  bool   `help:"begin without a viewer, and end when everything is played and every call is closed"`
-	Loop  bool   `help:"play again, in the same sessions, as long as a page is open"`
+	Loop  bool   `help:"play a session again as long as its page is open"`
 	Speed string `placeholder:"SPEED" enum:"1,10,max" default:"1" help:"1 (as models stream), 10 (times as fast) or max (without pauses); deadlines stay the same"`
 }
 
 func (*demoCommand) Help() string {
-	return `Runs what serve runs, on an embedded NATS server, and plays six recorded sessions. They begin when one of the pages whose addresses it prints is open, or with Enter. The sessions show:
+	return `Runs what serve runs, on an embedded NATS server, and plays six recorded sessions. Each begins when its page is open, and all begin with Enter. The sessions show:
 
 ` + demo.Contents + `
 Each start plays into new sessions, in the data directory that serve uses too. Deadlines are short, so that all of them pass within the demo. Without --tool-timeout it is ` + demoTools + `.`

@@ -1,10 +1,9 @@
 // Package demo runs a server and plays recorded sessions on it.
 //
 // A recorded session is a list of inputs with the time of each. Each run plays them
-// in new sessions, so it does not depend on the data directory. It waits for a
-// viewer first. With Options.Loop the sessions are played again and again, each
-// round with new ids, while there is a viewer. A run fails if a call stays open
-// after all deadlines have passed.
+// in new sessions, so it does not depend on the data directory. A session begins when it is
+// watched. With Options.Loop it is played again and again, each round with new ids, while
+// it is watched. A run fails if a call stays open after all deadlines have passed.
 package demo
 
 import (
@@ -40,8 +39,8 @@ const Contents = `  trip-planner   OpenAI chat: reasoning and text, three parall
 type Options struct {
 	Speed time.Duration   // factor by which the sessions are played faster than recorded; 0 for no pauses
 	Once  bool            // begin without a viewer, and end when everything is played and every call is closed
-	Loop  bool            // play again when everything is played and there is a viewer
-	Key   <-chan struct{} // begins the first round without a viewer; nil for none
+	Loop  bool            // play a session again while it is watched
+	Key   <-chan struct{} // begins the first rounds without a viewer; nil for none
 }
 
 // Run runs the server s, plays the recorded sessions on it, and prints to out the
@@ -72,7 +71,7 @@ func Run(ctx context.Context, out io.Writer, s *server.Server, o Options) error 
 		return <-ended
 	}
 	p.printAddresses(out, s)
-	played := p.rounds(running, out, o)
+	played := p.run(running, out, o)
 	if played == nil && !o.Once {
 		fmt.Fprint(out, "\nThe page stays up, and so does everything else; Ctrl-C ends it.\n")
 		<-running.Done()

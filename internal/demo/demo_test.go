@@ -204,32 +204,31 @@ func starts(list []events.Event) (tools []string) {
 	return tools
 }
 
-// TestStart: a round begins when an event stream is open. The first also begins
-// with a key.
+// TestStart: a round of a session begins when it is watched. The first also begins with a
+// key.
 func TestStart(t *testing.T) {
 	key := make(chan struct{})
 	close(key)
-	none := func() int { return 0 }
-	viewer := func() int { return 1 }
 	waiting, cancel := context.WithTimeout(t.Context(), 3*pollEvery)
 	defer cancel()
 	for _, c := range []struct {
 		what    string
-		viewers func() int
+		watched string
 		options Options
 		round   int
 		begins  bool
 	}{
-		{"a viewer", viewer, Options{}, 1, true},
-		{"a viewer of a later round", viewer, Options{}, 2, true},
-		{"a key", none, Options{Key: key}, 1, true},
-		{"once", none, Options{Once: true}, 1, true},
-		{"nothing", none, Options{}, 1, false},
-		{"a key before a later round", none, Options{Key: key}, 2, false},
+		{"a viewer", "s", Options{}, 1, true},
+		{"a viewer of a later round", "s", Options{}, 2, true},
+		{"a viewer of another session", "t", Options{}, 1, false},
+		{"a key", "", Options{Key: key}, 1, true},
+		{"once", "", Options{Once: true}, 1, true},
+		{"nothing", "", Options{}, 1, false},
+		{"a key before a later round", "", Options{Key: key}, 2, false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			p := player{viewers: c.viewers}
-			err := p.awaitStart(waiting, io.Discard, c.options, c.round)
+			p := player{watched: func(session string) bool { return session == c.watched }}
+			err := p.awaitStart(waiting, c.options, &part{name: "s"}, c.round)
 			if (err == nil) != c.begins {
 				t.Errorf("%s: got %v, want a beginning: %v", c.what, err, c.begins)
 			}
@@ -237,24 +236,27 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestViewer: an event stream over HTTP counts as a viewer, and with Loop the
-// sessions are played again.
+// TestViewer: the page lists the sessions before they begin. The one that is watched
+// begins, and no other; with Loop it is played again.
 func TestViewer(t *testing.T) {
 	s := open(t, t.TempDir())
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	ended := make(chan error, 1)
+	var out bytes.Buffer
 	go func() {
-		ended <- Run(ctx, stopOn{"demo: 6 sessions, 74 calls: 54 completed, 4 timeout,", stop}, s, Options{Loop: true})
+		ended <- Run(ctx, io.MultiWriter(&out, stopOn{": 4 calls: ", stop}), s, Options{Loop: true})
 	}()
 	<-s.Opened()
-	if body := read(t, s.Page()+"v1/sessions"); strings.Count(body, `"about":`) != len(names()) || !strings.Contains(body, "trip-planner-") {
-		t.Errorf("before the first round the list is %s, want %d sessions with what they show", body, len(names()))
+	list := read(t, s.Page()+"v1/sessions")
+	if strings.Count(list, `"about":`) != len(names()) {
+		t.Errorf("before the first round the list is %s, want %d sessions with what they show", list, len(names()))
 	}
-	if n := s.Viewers(); n != 0 {
-		t.Errorf("the list counts as %d viewers, want none", n)
+	name := regexp.MustCompile(`night-report-\d{6}`).FindString(list)
+	if s.Watched(name) {
+		t.Error("the list counts as a viewer")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Page()+"v1/sessions/any/events", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Page()+"v1/sessions/"+name+"/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,6 +267,9 @@ func TestViewer(t *testing.T) {
 	defer resp.Body.Close()
 	if err := <-ended; err != nil || !errors.Is(ctx.Err(), context.Canceled) {
 		t.Errorf("the demo ended with %v, %v; want the summary of two rounds to be printed", err, ctx.Err())
+	}
+	if ends := regexp.MustCompile(`(?m)^.* calls: `).FindAllString(out.String(), -1); len(ends) != 2 || ends[0] != name+": 2 calls: " {
+		t.Errorf("ended: %q, want two rounds of %s alone", ends, name)
 	}
 }
 
@@ -345,8 +350,8 @@ func TestOpenCalls(t *testing.T) {
 		t.Errorf("open: %q", got)
 	}
 	p.broker = open(t, t.TempDir()).Broker
-	err := p.awaitClosed(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "s: call 4.0 of search") {
+	err := p.awaitClosed(t.Context(), p.parts[0])
+	if err == nil || !strings.Contains(err.Error(), "session s: still open after") || !strings.Contains(err.Error(), "call 4.0 of search") {
 		t.Errorf("got %v, want an error that names the call", err)
 	}
 }

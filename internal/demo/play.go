@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"streamer/internal/client"
@@ -17,13 +15,15 @@ import (
 	"streamer/internal/lifecycle"
 	"streamer/internal/server"
 	"streamer/internal/session"
+
+	"golang.org/x/sync/errgroup"
 )
 
 type player struct {
 	speed    time.Duration // how many times faster than recorded; 0 without pauses
 	broker   *client.Broker
 	rules    *session.Rules
-	viewers  func() int    // number of open event streams of all types
+	watched  func(session string) bool
 	patience time.Duration // how long calls may stay open after the last input
 	parts    []*part
 }
@@ -39,7 +39,7 @@ type part struct {
 
 // newPlayer reads the recorded sessions. Their names end in suffix.
 func newPlayer(server *server.Server, suffix string, speed time.Duration) (*player, error) {
-	p := &player{speed: speed, broker: server.Broker, viewers: server.Viewers, rules: server.Worker.Options.Rules}
+	p := &player{speed: speed, broker: server.Broker, watched: server.Watched, rules: server.Worker.Options.Rules}
 	p.patience = longest(p.rules) + 10*time.Second
 	for _, name := range names() {
 		inputs, err := recording(name)
@@ -60,20 +60,46 @@ func newPlayer(server *server.Server, suffix string, speed time.Duration) (*play
 // restAfter is the time between two rounds at speed 1.
 const restAfter = 4 * time.Second
 
-func (p *player) rounds(ctx context.Context, out io.Writer, o Options) error {
+// run plays all sessions, each when it is to begin, and writes a summary.
+func (p *player) run(ctx context.Context, out io.Writer, o Options) error {
 	for _, s := range p.parts {
 		if err := awaitRules(ctx, p.broker, s.name, p.rules); err != nil {
 			return err
 		}
 	}
+	switch {
+	case o.Key != nil:
+		fmt.Fprintln(out, "Each session begins when its page is open, and all begin with Enter.")
+	case !o.Once:
+		fmt.Fprintln(out, "Each session begins when its page is open.")
+	}
+	all, playing := errgroup.WithContext(ctx)
+	for _, s := range p.parts {
+		all.Go(func() error { return p.rounds(playing, out, o, s) })
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "demo: %d sessions, %s\n", len(p.parts), summary(p.parts...))
+	return nil
+}
+
+// rounds plays a session, with Options.Loop again and again.
+func (p *player) rounds(ctx context.Context, out io.Writer, o Options, s *part) error {
 	for round := 1; ; round++ {
-		if err := p.awaitStart(ctx, out, o, round); err != nil {
+		if err := p.awaitStart(ctx, o, s, round); err != nil {
 			return err
 		}
-		if err := p.play(ctx, round); err != nil {
+		s.log.expected += s.calls
+		if err := p.publish(ctx, s, s.round(round)); err != nil {
 			return err
 		}
-		fmt.Fprintln(out, p.summary())
+		if err := p.awaitClosed(ctx, s); err != nil {
+			return err
+		}
+		if !o.Once {
+			fmt.Fprintf(out, "%s: %s\n", s.name, summary(s))
+		}
 		if !o.Loop {
 			return nil
 		}
@@ -85,22 +111,17 @@ func (p *player) rounds(ctx context.Context, out io.Writer, o Options) error {
 	}
 }
 
-// awaitStart waits until a round is to begin: at once with Options.Once, otherwise
-// when there is a viewer. Options.Key begins the first round too.
-func (p *player) awaitStart(ctx context.Context, out io.Writer, o Options, round int) error {
+// awaitStart waits until a round of a session is to begin: at once with Options.Once,
+// otherwise when the session is watched. Options.Key begins the first round too.
+func (p *player) awaitStart(ctx context.Context, o Options, s *part, round int) error {
 	if o.Once {
 		return nil
 	}
 	var key <-chan struct{}
 	if round == 1 {
 		key = o.Key
-		enter := ""
-		if key != nil {
-			enter = ", or with Enter"
-		}
-		fmt.Fprintf(out, "The sessions begin when one of these pages is open%s.\n", enter)
 	}
-	for p.viewers() == 0 {
+	for !p.watched(s.name) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -112,31 +133,12 @@ func (p *player) awaitStart(ctx context.Context, out io.Writer, o Options, round
 	return nil
 }
 
-func (p *player) play(ctx context.Context, round int) error {
-	errs := make([]error, len(p.parts))
-	var wg sync.WaitGroup
-	for i, s := range p.parts {
-		s.log.expected += s.calls
-		wg.Go(func() { errs[i] = p.publish(ctx, s, s.round(round)) })
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	return p.awaitClosed(ctx)
-}
-
 func (p *player) publish(ctx context.Context, s *part, inputs []client.Recorded) error {
 	token, err := events.Token(s.name)
 	if err != nil {
 		return err
 	}
 	r := client.Replayer{Broker: p.broker, Token: token, Speed: p.speed}
-	if p.speed > 0 { // the sessions do not begin at the same time
-		if err := client.Sleep(ctx, inputs[0].At/p.speed); err != nil {
-			return err
-		}
-	}
 	for i, in := range inputs {
 		if err := r.Recorded(ctx, in, i+1); err != nil {
 			return fmt.Errorf("session %s: %w", s.name, err)
@@ -148,22 +150,17 @@ func (p *player) publish(ctx context.Context, s *part, inputs []client.Recorded)
 // pollEvery is the time between two reads of the event log.
 const pollEvery = 100 * time.Millisecond
 
-func (p *player) awaitClosed(ctx context.Context) error {
+func (p *player) awaitClosed(ctx context.Context, s *part) error {
 	for deadline := time.Now().Add(p.patience); ; {
-		var open []string
-		for _, s := range p.parts {
-			if err := s.log.read(ctx, p.broker, s.name); err != nil {
-				return err
-			}
-			for _, what := range s.log.open() {
-				open = append(open, s.name+": "+what)
-			}
+		if err := s.log.read(ctx, p.broker, s.name); err != nil {
+			return err
 		}
+		open := s.log.open()
 		if len(open) == 0 {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("still open after %s: %s", p.patience, strings.Join(open, "; "))
+			return fmt.Errorf("session %s: still open after %s: %s", s.name, p.patience, strings.Join(open, "; "))
 		}
 		if err := client.Sleep(ctx, pollEvery); err != nil {
 			return err
@@ -171,9 +168,10 @@ func (p *player) awaitClosed(ctx context.Context) error {
 	}
 }
 
-func (p *player) summary() string {
+// summary returns how the calls of sessions ended.
+func summary(parts ...*part) string {
 	calls, ends := 0, map[events.Status]int{}
-	for _, s := range p.parts {
+	for _, s := range parts {
 		calls += len(s.log.calls)
 		for _, c := range s.log.calls {
 			ends[c.status]++
@@ -185,7 +183,7 @@ func (p *player) summary() string {
 			words = append(words, fmt.Sprintf("%d %s", n, status))
 		}
 	}
-	return fmt.Sprintf("demo: %d sessions, %d calls: %s", len(p.parts), calls, strings.Join(words, ", "))
+	return fmt.Sprintf("%d calls: %s", calls, strings.Join(words, ", "))
 }
 
 // callLog is the state of a session's calls according to its event log.

@@ -103,9 +103,9 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 	return g, nil
 }
 
-// Viewers returns the number of open event streams that have all types. A reader of some
-// types, such as the list of sessions of the page, is none.
-func (g *Gateway) Viewers() int { return g.streams.whole() }
+// Watched reports whether an event stream shows all types of events of a session. A reader
+// of some types, such as a list of sessions, is no viewer.
+func (g *Gateway) Watched(session string) bool { return g.streams.show(session) }
 
 // ServeHTTP answers a request and logs it.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -57,15 +57,17 @@ func (s *streams) count() int {
 	return len(s.open)
 }
 
-func (s *streams) whole() (n int) {
+// show reports whether one of the streams has all types of events of a session. A stream of
+// several sessions shows each.
+func (s *streams) show(session string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for one := range s.open {
-		if c, ok := one.(*stream); !ok || c.types == nil {
-			n++
+		if c, ok := one.(*stream); !ok || c.types == nil && (c.session == "" || c.session == session) {
+			return true
 		}
 	}
-	return n
+	return false
 }
 
 func (s *streams) draining() bool {

@@ -295,8 +295,8 @@ func (s *Server) Close() {
 // Opened returns a channel that is closed when inputs are accepted.
 func (s *Server) Opened() <-chan struct{} { return s.opened }
 
-// Viewers returns the number of open event streams that have all types of events.
-func (s *Server) Viewers() int { return s.gateway.Viewers() }
+// Watched reports whether an open event stream shows a session.
+func (s *Server) Watched(session string) bool { return s.gateway.Watched(session) }
 
 // Embedded reports whether the NATS server runs in this process.
 func (s *Server) Embedded() bool { return s.config.Broker.URL == "" }
