@@ -238,27 +238,15 @@ func TestEraseInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestEraseFirst: the input log may begin with the erased session. No partition counts what
-// was deleted as lost, and a worker folds on from the erasure without a snapshot.
+// TestEraseFirst: the event log may begin with the erased session. A worker folds on from the
+// erasure without a snapshot.
 func TestEraseFirst(t *testing.T) {
 	e := newEraser(t)
 	stop := e.work()
-	for { // the settings of the partitions, which expire before a session that is in use
-		m, err := e.b.NextMessage(t.Context(), broker.StreamInputs, "", 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m == nil {
-			break
-		}
-		if err := e.b.DeleteMessage(t.Context(), broker.StreamInputs, m.Seq); err != nil {
-			t.Fatal(err)
-		}
-	}
 	e.call("s", "c1", "x")
 	e.erase("s")
 	stop()
-	stop = e.work() // fails if a partition stops
+	stop = e.work()
 	seq := e.publish("s", inputs.Delta, `{"type":"AIMessageChunk","id":"m","tool_call_chunks":[{"index":0,"id":"c2","name":"save","args":"{}"}],"chunk_position":"last"}`)
 	e.await("s", func(r events.Record) bool { return r.Type == events.ToolCallArgsComplete && r.ID.Seq == seq })
 	stop()
@@ -331,5 +319,43 @@ func TestEraseUnreferenced(t *testing.T) {
 				t.Errorf("got %t, wait %v", deleted, wait)
 			}
 		})
+	}
+}
+
+// TestEraseCheckpoints: where the input log begins with the session, an erasure waits for
+// the checkpoints of all partitions, and otherwise for none.
+func TestEraseCheckpoints(t *testing.T) {
+	e := newEraser(t)
+	await := func(session string, seq uint64, limit time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		s := erasure{Broker: e.b, token: session, seq: seq}
+		return s.awaitCheckpoints(ctx)
+	}
+	e.publish("s", inputs.Result, "{}")
+	last := e.publish("t", inputs.Result, "{}")
+	if err := await("s", last, time.Minute); err != nil {
+		t.Errorf("without checkpoints: %v", err)
+	}
+	for p, want := range []string{"the checkpoint of partition 0 is 1", "the checkpoint of partition 1 is 1"} {
+		_, rev, err := e.b.LoadCheckpoint(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rev, err = e.b.WriteCheckpoint(t.Context(), p, broker.Checkpoint{Seq: 1}, rev); err != nil {
+			t.Fatal(err)
+		}
+		if err := await("s", last, 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if err := await("t", last, time.Minute); err != nil {
+			t.Errorf("not the first session: %v", err)
+		}
+		if _, err = e.b.WriteCheckpoint(t.Context(), p, broker.Checkpoint{Seq: last}, rev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := await("s", last, time.Minute); err != nil {
+		t.Errorf("at the erasure: %v", err)
 	}
 }
