@@ -164,7 +164,7 @@ func (e *erasure) await(ctx context.Context, from uint64) error {
 func (e *erasure) awaitSnapshot(ctx context.Context) error {
 	for try := 0; ; try++ {
 		s, ok, err := e.LoadSnapshot(ctx, e.Partition(e.token), e.token)
-		if err != nil {
+		if err != nil && !errors.Is(err, broker.ErrDamaged) { // which the worker replaces
 			return err
 		}
 		if h := snapshot.ParseHeader(s.Header); ok && h.Input >= e.seq {

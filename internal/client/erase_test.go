@@ -359,3 +359,18 @@ func TestEraseCheckpoints(t *testing.T) {
 		t.Errorf("at the erasure: %v", err)
 	}
 }
+
+// TestEraseDamaged: a damaged snapshot is one that the worker has not replaced yet.
+func TestEraseDamaged(t *testing.T) {
+	e := newEraser(t)
+	subject := fmt.Sprintf("$KV.STREAMER_SNAPSHOT.%d.s", e.b.Partition("s"))
+	if a := e.b.PublishWait(t.Context(), &broker.Pub{Subject: subject, Data: []byte("x")}); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	s := erasure{Broker: e.b, token: "s", seq: 1}
+	if err := s.awaitSnapshot(ctx); err == nil || !strings.Contains(err.Error(), "does not cover input 1") {
+		t.Errorf("got %v", err)
+	}
+}
