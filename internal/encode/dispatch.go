@@ -64,6 +64,12 @@ func erasedRun(e *events.Event) *events.Event {
 	}
 }
 
+// isErasure reports whether the end of a run is that of an erased session, whose calls get
+// no results.
+func isErasure(end *events.Event) bool {
+	return end.Reason != nil && end.Reason.Code == events.Code(events.SessionErased)
+}
+
 // isShown reports whether dispatch has a method for events of a type.
 func isShown(t events.Type) bool {
 	switch t {
