@@ -71,7 +71,7 @@ func TestPause(t *testing.T) {
 	answers(t, s, "/v1/sessions/new/deltas", openingDelta, "202", "")
 }
 
-// draining returns a server that was told to end and has an open call, and its end.
+// draining returns a server that is to end and has an open call, and its end.
 func draining(t *testing.T) (s *Server, ended <-chan error) {
 	t.Helper()
 	c := NewConfig()
