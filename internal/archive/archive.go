@@ -14,6 +14,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"compress/flate"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -93,7 +94,7 @@ func (a *Archive) Write(ctx context.Context, p *Part) (File, error) {
 	f.Hash = hashOf(p.hash)
 	err := a.store.put(ctx, f.Name(), p.content.Bytes())
 	if err == nil {
-		if err = a.Read(ctx, f, func([]byte) error { return nil }); err != nil {
+		if err = a.Read(ctx, f, func([]byte) error { return nil }); isDamage(err) { // else it may be an older file that is good
 			err = errors.Join(err, a.store.remove(context.WithoutCancel(ctx), f.Name()))
 		}
 	}
@@ -182,9 +183,17 @@ func read(in io.Reader, want File, fn func(line []byte) error) error {
 		return fmt.Errorf("line %d: %w", count+1, err)
 	}
 	if want.Hash != "" && (count != want.Count || hashOf(sum) != want.Hash) {
-		return fmt.Errorf("damaged: %d lines with the hash %s, want %d with %s", count, hashOf(sum), want.Count, want.Hash)
+		return fmt.Errorf("%w: %d lines with the hash %s, want %d with %s", errDamaged, count, hashOf(sum), want.Count, want.Hash)
 	}
 	return nil
+}
+
+var errDamaged = errors.New("damaged")
+
+// isDamage reports whether a file was read and has other content than its name states.
+func isDamage(err error) bool {
+	_, corrupt := errors.AsType[flate.CorruptInputError](err)
+	return corrupt || errors.Is(err, errDamaged) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 func addLine(sum hash.Hash, line []byte) {

@@ -1,7 +1,10 @@
 package archive
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -143,5 +146,39 @@ func TestBucketRefused(t *testing.T) {
 				t.Errorf("got error %v", err)
 			}
 		})
+	}
+}
+
+// unreadable is a store that cannot be read at present.
+type unreadable struct{ directory }
+
+func (unreadable) open(context.Context, string) (io.ReadCloser, error) {
+	return nil, errors.New("no answer")
+}
+
+// TestUnreadable: a file that was written before stays where it cannot be read back, and is
+// removed if it is damaged.
+func TestUnreadable(t *testing.T) {
+	dir := directory(t.TempDir())
+	f, err := (&Archive{dir, "dir"}).Write(t.Context(), partOf(t, "s", `"a"`, time.UnixMilli(0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&Archive{unreadable{dir}, "dir"}).Write(t.Context(), partOf(t, "s", `"a"`, time.UnixMilli(0))); err == nil {
+		t.Error("a file that cannot be read back was written")
+	}
+	if _, err := os.Stat(dir.path(f.Name())); err != nil {
+		t.Errorf("the file that was there: %v", err)
+	}
+	for _, content := range []string{"", "\x1f\x8bx", "other"} {
+		if err := os.WriteFile(dir.path(f.Name()), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (&Archive{dir, "dir"}).Write(t.Context(), partOf(t, "s", `"a"`, time.UnixMilli(0))); err == nil {
+			t.Errorf("%q is accepted", content)
+		}
+		if _, err := os.Stat(dir.path(f.Name())); err == nil {
+			t.Errorf("%q stays", content)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -22,7 +23,13 @@ func (b *Broker) SetPaused(ctx context.Context, paused bool) error {
 		rev = m.Seq
 	}
 	header := nats.Header{HeaderPrev: {strconv.FormatUint(rev, 10)}} // which also says that it is ours
-	if a := b.PublishWait(ctx, &Pub{Subject: keyPaused, Header: header, Data: strconv.AppendBool(nil, paused)}); a.Err != nil {
+	a := b.PublishWait(ctx, &Pub{Subject: keyPaused, Header: header, Data: strconv.AppendBool(nil, paused)})
+	if errors.Is(a.Err, ErrConflict) { // with another process, or with a try whose ack was lost
+		if is, err := b.Paused(ctx); err == nil && is == paused {
+			return nil
+		}
+	}
+	if a.Err != nil {
 		return fmt.Errorf("broker: storing the pause: %w", a.Err)
 	}
 	return nil

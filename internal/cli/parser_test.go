@@ -195,6 +195,26 @@ func TestMask(t *testing.T) {
 	}
 }
 
+// TestMaskPath: nothing behind the host of a webhook is printed.
+func TestMaskPath(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                                  "",
+		"https://h.example":                 "https://h.example",
+		"https://h.example/":                "https://h.example/",
+		"https://h.example/services/secret": "https://h.example/***",
+		"https://h.example:1?key=secret":    "https://h.example:1/***",
+		"https://a:secret@h.example":        "https://h.example/***",
+		"https://h.example/%secret":         "***",
+		"secret":                            "***",
+	} {
+		t.Run(in, func(t *testing.T) {
+			if got := maskPath(in); got != want {
+				t.Errorf("%s: got %s, want %s", in, got, want)
+			}
+		})
+	}
+}
+
 // TestComplete checks the words that complete a command line.
 func TestComplete(t *testing.T) {
 	p, err := New(&commands{}, Options{Name: "streamer", Out: io.Discard, Env: os.LookupEnv})

@@ -85,6 +85,9 @@ func valueOf(f *kong.Flag) any {
 	case int, int64, bool:
 		return v
 	}
+	if f.Tag.Has("secret") {
+		return maskPath(f.Target.String())
+	}
 	if !f.IsSlice() {
 		return mask(f.Target.String())
 	}
@@ -123,6 +126,21 @@ func mask(text string) string {
 		}
 	}
 	return strings.Join(urls, ",")
+}
+
+// maskPath replaces all of a URL behind its host: the address of a webhook often has a secret
+// there. Flags with the tag secret have such URLs.
+func maskPath(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		return ""
+	case err != nil || u.Host == "":
+		return "***"
+	case u.User == nil && u.RawQuery == "" && u.Fragment == "" && strings.Trim(u.Path, "/") == "":
+		return text
+	}
+	return u.Scheme + "://" + u.Host + "/***"
 }
 
 // UnknownVariable is a variable that begins as those of flags do and is none.

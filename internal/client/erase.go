@@ -91,14 +91,23 @@ func (b *Broker) Forget(ctx context.Context, w io.Writer, session string) error 
 	return nil
 }
 
+// errHeld is returned for a session whose inputs no worker folds.
+var errHeld = errors.New("the session is held, see `streamer recover`")
+
 func (e *erasure) run(ctx context.Context) (err error) {
 	if there, err := e.Exists(ctx, e.token); err != nil || !there {
 		return err
+	}
+	if s, ok, err := e.LoadSnapshot(ctx, e.Partition(e.token), e.token); err == nil && ok && snapshot.ParseHeader(s.Header).Held != "" {
+		return errHeld
 	}
 	if err := e.begin(ctx); err != nil {
 		return err
 	}
 	if err := e.awaitSnapshot(ctx); err != nil {
+		return err
+	}
+	if err := e.awaitCheckpoints(ctx); err != nil {
 		return err
 	}
 	if e.done.Events, err = e.EraseEvents(ctx, e.token, e.event); err != nil {
@@ -119,16 +128,27 @@ func (e *erasure) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if e.seq, err = e.publish(ctx); err != nil {
+		return err
+	}
+	return e.await(ctx, from)
+}
+
+func (e *erasure) publish(ctx context.Context) (seq uint64, err error) {
 	a := e.PublishWait(ctx, e.ErasePub(e.token, fmt.Sprintf("%s:%s:%s", e.token, inputs.Erase, nuid.Next())))
 	if a.Err != nil {
-		return fmt.Errorf("the session is not erased: %w", a.Err)
+		return 0, fmt.Errorf("the session is not erased: %w", a.Err)
 	}
-	e.seq = a.Seq
-	err = e.Tail(ctx, e.token, from, func(r events.Record, _ bool) error {
-		if r.Type != events.SessionErased || r.ID.Seq != e.seq {
+	return a.Seq, nil
+}
+
+// await waits for the event of the input behind a sequence of the event log.
+func (e *erasure) await(ctx context.Context, from uint64) error {
+	err := e.Tail(ctx, e.token, from, func(r events.Record, _ bool) error {
+		if r.Type != events.SessionErased || r.ID.Seq < e.seq {
 			return nil
 		}
-		e.event = r.Seq
+		e.event, e.seq = r.Seq, r.ID.Seq // of a later erasure if that has deleted the event
 		return errComplete
 	}, nil)
 	if ctx.Err() != nil {
@@ -144,7 +164,7 @@ func (e *erasure) begin(ctx context.Context) error {
 func (e *erasure) awaitSnapshot(ctx context.Context) error {
 	for try := 0; ; try++ {
 		s, ok, err := e.LoadSnapshot(ctx, e.Partition(e.token), e.token)
-		if err != nil {
+		if err != nil && !errors.Is(err, broker.ErrDamaged) { // which the worker replaces
 			return err
 		}
 		if h := snapshot.ParseHeader(s.Header); ok && h.Input >= e.seq {
@@ -157,10 +177,37 @@ func (e *erasure) awaitSnapshot(ctx context.Context) error {
 	}
 }
 
+// awaitCheckpoints waits until no partition reads the input log from before the erasure, if
+// the log begins with the session: a log that begins behind a checkpoint has lost inputs.
+func (e *erasure) awaitCheckpoints(ctx context.Context) error {
+	first, _, err := e.InputBounds(ctx)
+	if err != nil {
+		return err
+	}
+	if in, ok, err := e.Input(ctx, first); err != nil || ok && in.Token != e.token {
+		return err
+	}
+	for p, try := 0, 0; p < e.Partitions(); try++ {
+		c, _, err := e.LoadCheckpoint(ctx, p)
+		if err != nil {
+			return err
+		}
+		if c.Seq == 0 || c.Seq >= e.seq { // 0: the partition begins with what is there
+			p, try = p+1, 0
+			continue
+		}
+		if err := e.Backoff(ctx, try); err != nil {
+			return fmt.Errorf("nothing is erased yet: the checkpoint of partition %d is %d, before input %d: %w", p, c.Seq, e.seq, err)
+		}
+	}
+	return nil
+}
+
 // eraseChunks deletes the chunks of large values that were stored before the snapshot and
 // to which no event and no snapshot refers, of whichever session they were.
 func (e *erasure) eraseChunks(ctx context.Context) error {
 	for {
+		now := e.saved.Add(time.Since(e.known)) // before the reading, which can take long
 		stored, err := e.Chunks(ctx)
 		if err != nil || len(stored) == 0 {
 			return err
@@ -170,16 +217,14 @@ func (e *erasure) eraseChunks(ctx context.Context) error {
 		}
 		var wait time.Duration
 		for _, c := range stored {
-			switch age := e.saved.Add(time.Since(e.known)).Sub(c.At); {
-			case c.At.After(e.saved):
-			case age < e.keep:
-				wait = max(wait, e.keep-age)
-			default:
-				if err := e.DeleteChunk(ctx, c); err != nil {
-					return err
-				}
-				e.done.Chunks++
+			old, until := e.unreferenced(c, now)
+			if wait = max(wait, until); !old {
+				continue
 			}
+			if err := e.DeleteChunk(ctx, c); err != nil {
+				return err
+			}
+			e.done.Chunks++
 		}
 		if wait == 0 {
 			return nil
@@ -188,6 +233,16 @@ func (e *erasure) eraseChunks(ctx context.Context) error {
 			return fmt.Errorf("inputs, events and snapshots are erased, but not all large values: %w", err)
 		}
 	}
+}
+
+// unreferenced reports whether a chunk to which nothing refers can be deleted. now is when
+// the reading of the references began. wait is the time until it may be old enough.
+func (e *erasure) unreferenced(c broker.Chunk, now time.Time) (old bool, wait time.Duration) {
+	if c.At.After(e.saved) {
+		return false, 0
+	}
+	wait = max(0, e.keep-now.Sub(c.At))
+	return wait == 0, wait
 }
 
 // referred calls fn with the digest of each chunk that an event or a snapshot refers to.

@@ -16,6 +16,7 @@ import (
 	"streamer/internal/gateway"
 	"streamer/internal/inputs"
 	"streamer/internal/natsserver"
+	"streamer/internal/snapshot"
 	"streamer/internal/worker"
 
 	"github.com/rs/zerolog"
@@ -234,5 +235,142 @@ func TestEraseInTheMiddle(t *testing.T) {
 			}
 			e.verify()
 		})
+	}
+}
+
+// TestEraseFirst: the event log may begin with the erased session. A worker folds on from the
+// erasure without a snapshot.
+func TestEraseFirst(t *testing.T) {
+	e := newEraser(t)
+	stop := e.work()
+	e.call("s", "c1", "x")
+	e.erase("s")
+	stop()
+	stop = e.work()
+	seq := e.publish("s", inputs.Delta, `{"type":"AIMessageChunk","id":"m","tool_call_chunks":[{"index":0,"id":"c2","name":"save","args":"{}"}],"chunk_position":"last"}`)
+	e.await("s", func(r events.Record) bool { return r.Type == events.ToolCallArgsComplete && r.ID.Seq == seq })
+	stop()
+	if _, err := e.b.Purge(t.Context(), "KV_STREAMER_SNAPSHOT", ">", 0); err != nil {
+		t.Fatal(err)
+	}
+	e.work()
+	seq = e.publish("s", inputs.Result, `{"tool_call_id":"c2","content":"saved"}`)
+	e.await("s", func(r events.Record) bool { return r.Type == events.ToolCallResult && r.ID.Seq == seq })
+	e.verify()
+}
+
+// TestEraseHeld: the error for a session that is held says so, and nothing is stored.
+func TestEraseHeld(t *testing.T) {
+	e := newEraser(t)
+	h := snapshot.Header{Held: "its inputs are gone"}
+	pub, _ := e.b.SnapshotPub(e.b.Partition("s"), "s", 0, h.Map(), nil)
+	if a := e.b.PublishWait(t.Context(), pub); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	if _, err := e.b.Erase(brokertest.Deadline(t), "s"); err == nil || !strings.Contains(err.Error(), "held") || len(e.left("s")) > 0 {
+		t.Errorf("got %v, and %v is stored", err, e.left("s"))
+	}
+}
+
+// TestEraseTwice: of two erasures at once, the later may delete the event of the earlier
+// before that sees it.
+func TestEraseTwice(t *testing.T) {
+	e := newEraser(t)
+	e.work()
+	e.call("s", "c1", "x")
+	first, second := erasure{Broker: e.b, token: "s"}, erasure{Broker: e.b, token: "s"}
+	_, from, err := e.b.EventBounds(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.seq, err = first.publish(brokertest.Deadline(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.run(brokertest.Deadline(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.await(brokertest.Deadline(t), from); err != nil {
+		t.Fatal(err)
+	}
+	if first.event != second.event {
+		t.Errorf("the erasures end at the events %d and %d", first.event, second.event)
+	}
+}
+
+// TestEraseUnreferenced: a chunk must be old when the reading of the references begins: its
+// event may be stored while they are read.
+func TestEraseUnreferenced(t *testing.T) {
+	saved := time.Now()
+	for _, c := range []struct {
+		name    string
+		stored  time.Duration // after the snapshot
+		read    time.Duration
+		deleted bool
+		wait    time.Duration
+	}{
+		{"old", -2 * time.Minute, 0, true, 0},
+		{"new", -20 * time.Second, 0, false, 40 * time.Second},
+		{"old meanwhile", -20 * time.Second, 50 * time.Second, true, 0},
+		{"after the snapshot", time.Second, 2 * time.Minute, false, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := erasure{keep: time.Minute, saved: saved}
+			if deleted, wait := e.unreferenced(broker.Chunk{At: saved.Add(c.stored)}, saved.Add(c.read)); deleted != c.deleted || wait != c.wait {
+				t.Errorf("got %t, wait %v", deleted, wait)
+			}
+		})
+	}
+}
+
+// TestEraseCheckpoints: where the input log begins with the session, an erasure waits for
+// the checkpoints of all partitions, and otherwise for none.
+func TestEraseCheckpoints(t *testing.T) {
+	e := newEraser(t)
+	await := func(session string, seq uint64, limit time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		s := erasure{Broker: e.b, token: session, seq: seq}
+		return s.awaitCheckpoints(ctx)
+	}
+	e.publish("s", inputs.Result, "{}")
+	last := e.publish("t", inputs.Result, "{}")
+	if err := await("s", last, time.Minute); err != nil {
+		t.Errorf("without checkpoints: %v", err)
+	}
+	for p, want := range []string{"the checkpoint of partition 0 is 1", "the checkpoint of partition 1 is 1"} {
+		_, rev, err := e.b.LoadCheckpoint(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rev, err = e.b.WriteCheckpoint(t.Context(), p, broker.Checkpoint{Seq: 1}, rev); err != nil {
+			t.Fatal(err)
+		}
+		if err := await("s", last, 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if err := await("t", last, time.Minute); err != nil {
+			t.Errorf("not the first session: %v", err)
+		}
+		if _, err = e.b.WriteCheckpoint(t.Context(), p, broker.Checkpoint{Seq: last}, rev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := await("s", last, time.Minute); err != nil {
+		t.Errorf("at the erasure: %v", err)
+	}
+}
+
+// TestEraseDamaged: a damaged snapshot is one that the worker has not replaced yet.
+func TestEraseDamaged(t *testing.T) {
+	e := newEraser(t)
+	subject := fmt.Sprintf("$KV.STREAMER_SNAPSHOT.%d.s", e.b.Partition("s"))
+	if a := e.b.PublishWait(t.Context(), &broker.Pub{Subject: subject, Data: []byte("x")}); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	s := erasure{Broker: e.b, token: "s", seq: 1}
+	if err := s.awaitSnapshot(ctx); err == nil || !strings.Contains(err.Error(), "does not cover input 1") {
+		t.Errorf("got %v", err)
 	}
 }

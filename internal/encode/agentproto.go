@@ -103,7 +103,7 @@ func (a *agentProtocol) Open(dst []byte, o Opening) []byte {
 
 func (a *agentProtocol) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	a.seq = r.Seq
-	if !isShown(r.Type) {
+	if !isShown(r.Type) || r.Type == events.SessionErased && a.run == "" {
 		return dst
 	}
 	a.dst, a.at = dst, e.Timestamp
@@ -212,7 +212,7 @@ func (a *agentProtocol) endRun(e *events.Event) {
 	for i, ns := range a.namespaces {
 		a.sendTo(ns, e.EventID.String()+".ns"+strconv.Itoa(i), "lifecycle", apData{Event: d.Event, Error: d.Error})
 	}
-	a.namespaces = nil
+	a.namespaces, a.run = nil, ""
 	a.ended = &apFrame{"event", e.EventID.String(), a.seq, "lifecycle", apParams{[]string{}, int64(e.Timestamp), d}}
 	if a.live {
 		a.sendTerminal()

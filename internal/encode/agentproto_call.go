@@ -108,7 +108,7 @@ func (a *agentProtocol) result(e *events.Event) {
 // their run ends. The log has their results later.
 func (a *agentProtocol) closeCut(end *events.Event) {
 	for _, c := range a.calls {
-		if !c.complete && !c.ended {
+		if (!c.complete || isErasure(end)) && !c.ended {
 			a.end(c.cut(end), c)
 			c.ended = true
 		}

@@ -50,13 +50,30 @@ func dispatch(h handler, e *events.Event) {
 		h.result(e)
 	case events.ToolCallParent:
 		h.parent(e)
+	case events.SessionErased:
+		h.endRun(erasedRun(e))
 	}
+}
+
+// erasedRun returns the end of the run that is open when a session is erased: the log has no
+// other for it.
+func erasedRun(e *events.Event) *events.Event {
+	return &events.Event{
+		Type: events.RunFinished, EventID: e.EventID, Session: e.Session, Timestamp: e.Timestamp,
+		Status: events.Cancelled, Reason: &events.Reason{Code: events.Code(events.SessionErased), Text: "The session was erased."},
+	}
+}
+
+// isErasure reports whether the end of a run is that of an erased session, whose calls get
+// no results.
+func isErasure(end *events.Event) bool {
+	return end.Reason != nil && end.Reason.Code == events.Code(events.SessionErased)
 }
 
 // isShown reports whether dispatch has a method for events of a type.
 func isShown(t events.Type) bool {
 	switch t {
-	case events.Synthetic, events.ToolCallLateResult, events.OrphanResult, events.Rejected, events.Unmatched, events.Interruption, events.SessionErased:
+	case events.Synthetic, events.ToolCallLateResult, events.OrphanResult, events.Rejected, events.Unmatched, events.Interruption:
 		return false
 	}
 	return true

@@ -367,7 +367,7 @@ func (l *langGraph) endRun(e *events.Event) {
 // They are about the same event, so only the last has its id: a client that has the id
 // has all of them.
 func (l *langGraph) closeCut(e *events.Event) {
-	l.calls = slices.DeleteFunc(l.calls, func(c *lgCall) bool { return c.complete })
+	l.calls = slices.DeleteFunc(l.calls, func(c *lgCall) bool { return c.complete && !isErasure(e) })
 	if l.seq <= l.since {
 		return
 	}

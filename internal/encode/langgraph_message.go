@@ -125,12 +125,16 @@ func newLGCall(e *events.Event, m *lgMessage, ids *callIDs) *lgCall {
 }
 
 // cut returns the end of a call whose args are incomplete or invalid when its run
-// completes: no client can answer it.
+// completes, or whose session is erased: no client can answer it.
 func (c *lgCall) cut(end *events.Event) *events.Event {
+	reason, text := &events.Reason{Code: argsIncomplete}, cutText(&c.openCall)
+	if isErasure(end) {
+		reason, text = end.Reason, end.Reason.Text
+	}
 	return &events.Event{
 		Type: events.ToolCallResult, EventID: end.EventID, Run: end.Run, Timestamp: end.Timestamp, Place: &c.of.place,
 		Call: c.call, UID: c.id, ToolName: c.name,
-		Status: events.Cancelled, Reason: &events.Reason{Code: argsIncomplete}, ToolResult: events.Quote(cutText(&c.openCall)),
+		Status: events.Cancelled, Reason: reason, ToolResult: events.Quote(text),
 	}
 }
 

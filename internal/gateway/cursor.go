@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"streamer/internal/encode"
+	"streamer/internal/events"
 	"streamer/internal/gateway/respond"
 )
 
@@ -62,8 +63,9 @@ func (g *Gateway) checkGone(ctx context.Context, w http.ResponseWriter, sel *sel
 		if err != nil {
 			return fmt.Errorf("gateway: first event of a session: %w", err)
 		}
-		// Without any event, it is not known whether some followed the cursor.
-		gone = gone || oldest.Seq == 0 || oldest.Prev > from
+		// Without any event, it is not known whether some followed the cursor. A session that
+		// was erased begins with the event that says so.
+		gone = gone || oldest.Seq == 0 || oldest.Prev > from && oldest.Type != events.SessionErased
 	}
 	if !gone {
 		return nil

@@ -18,6 +18,7 @@ func (g *Gateway) erase(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(eraseTime + g.opts.WriteTimeout))
 	ctx, cancel := context.WithTimeout(r.Context(), eraseTime)
 	defer cancel()
 	done, err := g.store.Erase(ctx, token)

@@ -124,6 +124,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 2 { // an answer waits in memory until the client opens a window, with or without a token
 		address := g.proxies.client(r)
 		if !g.multiplexed.take(address) {
+			g.counts.refused.Add(1)
 			panic(http.ErrAbortHandler) // an answer would wait as well
 		}
 		defer func() {

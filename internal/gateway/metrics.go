@@ -39,7 +39,7 @@ type counts struct {
 	slow      atomic.Uint64      // disconnected slow clients
 	sent      atomic.Uint64      // bytes of event streams
 	denied    atomic.Uint64      // requests without valid credentials
-	refused   atomic.Uint64      // connections closed because of the limit of their address
+	refused   atomic.Uint64      // connections closed and requests reset because of the limit of their address
 	throttled atomic.Uint64      // inputs refused or delayed because of the rates of their storer
 	answers   [600]atomic.Uint64 // answers by status
 }
@@ -103,7 +103,7 @@ func (g *Gateway) ownMetrics() []Metric {
 		Number("streamer_sse_slow_disconnects_total", "Event streams ended because their client did not read.", g.counts.slow.Load()),
 		Number("streamer_http_auth_refusals_total", "HTTP requests refused because they had no valid token or cookie.", g.counts.denied.Load()),
 		Number("streamer_http_inputs_throttled_total", "Inputs over HTTP that were refused, or waited, because of --http-max-inputs or --http-max-input-bytes.", g.counts.throttled.Load()),
-		Number("streamer_http_connections_refused_total", "Connections closed because their address had too many.", g.counts.refused.Load()),
+		Number("streamer_http_connections_refused_total", "Connections closed, and HTTP/2 requests reset, because their address had too many.", g.counts.refused.Load()),
 	}
 }
 

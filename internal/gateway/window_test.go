@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -37,7 +38,7 @@ func literal(index byte, name, value string) string {
 // one address may have, without a token too.
 func TestNoWindow(t *testing.T) {
 	const most = 3
-	_, url := secureServer(t, Options{MaxPerAddress: most, Token: "0123456789abcdef"}, newMemory())
+	client, url := secureServer(t, Options{MaxPerAddress: most, Token: "0123456789abcdef"}, newMemory())
 	host := strings.TrimPrefix(url, "https://")
 	conn, err := tls.Dial("tcp", host, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 	if err != nil {
@@ -70,5 +71,18 @@ func TestNoWindow(t *testing.T) {
 	}
 	if answered != most || reset != 2 {
 		t.Errorf("%d requests were answered and %d reset, want %d and 2", answered, reset, most)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/metrics", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer 0123456789abcdef")
+	resp, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), "streamer_http_connections_refused_total 2\n") {
+		t.Errorf("the metrics do not count them: %v, %s", err, text)
 	}
 }

@@ -68,6 +68,8 @@ func (o *OpenItems) AddStored(stored events.Record) error {
 func (o *OpenItems) Add(e *events.Event) {
 	o.Time = max(o.Time, e.Timestamp)
 	switch e.Type {
+	case events.SessionErased: // what is before it may be there in part
+		*o = OpenItems{Time: o.Time}
 	case events.RunStarted:
 		o.Run, o.LastRun = e.Run, e.Run
 	case events.RunFinished:

@@ -3,7 +3,10 @@ package server
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/signal"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -36,8 +39,8 @@ func (s *Server) watchPause(ctx context.Context) {
 	}
 }
 
-// drain returns a context that ends after ctx: when no call of this process is open, or
-// Config.Drain is over.
+// drain returns a context that ends after ctx: when no call of this process is open,
+// Config.Drain is over, or the process gets another signal to end.
 func (s *Server) drain(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.config.Drain <= 0 {
 		return context.WithCancel(ctx)
@@ -45,6 +48,9 @@ func (s *Server) drain(ctx context.Context) (context.Context, context.CancelFunc
 	later, stop := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {
 		defer stop()
+		again := make(chan os.Signal, 1)
+		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+		defer signal.Stop(again)
 		s.pause.ending.Store(true)
 		s.log.Info().Int("open", s.Worker.Stats().Open).Dur("most", s.config.Drain).Msg("ending when no call is open")
 		t := time.NewTicker(drainEvery)
@@ -52,6 +58,8 @@ func (s *Server) drain(ctx context.Context) (context.Context, context.CancelFunc
 		for end := time.Now().Add(s.config.Drain); s.Worker.Stats().Open > 0 && time.Now().Before(end); {
 			select {
 			case <-later.Done():
+				return
+			case <-again:
 				return
 			case <-t.C:
 			}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -69,15 +71,15 @@ func TestPause(t *testing.T) {
 	answers(t, s, "/v1/sessions/new/deltas", openingDelta, "202", "")
 }
 
-// TestDrain: a server that ends waits for its open calls, and accepts their
-// results.
-func TestDrain(t *testing.T) {
+// draining returns a server that is to end and has an open call, and its end.
+func draining(t *testing.T) (s *Server, ended <-chan error) {
+	t.Helper()
 	c := NewConfig()
 	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen, c.Drain = t.TempDir(), "127.0.0.1:0", "127.0.0.1:0", 2*time.Minute
-	s := openConfig(t, c)
+	s = openConfig(t, c)
 	ctx, end := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, io.Discard, "text") }()
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, io.Discard, "text") }()
 	answers(t, s, "/v1/sessions/old/deltas", openingDelta, "202", "")
 	testkit.Until(t, "the call is open", func() error {
 		if s.Worker.Stats().Open == 0 {
@@ -87,9 +89,39 @@ func TestDrain(t *testing.T) {
 	})
 	end()
 	answers(t, s, "/readyz", "", "503", "the server ends when no call is open")
+	return s, done
+}
+
+// TestDrain: a server that ends waits for its open calls, and accepts their
+// results.
+func TestDrain(t *testing.T) {
+	s, ended := draining(t)
 	answers(t, s, "/v1/sessions/new/deltas", openingDelta, "503", "new sessions are refused")
 	answers(t, s, "/v1/sessions/old/results", `{"tool_call_id":"c","content":1}`, "202", "")
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDrainAgain: another signal ends a server that waits for its open calls.
+func TestDrainAgain(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot interrupt itself")
+	}
+	_, ended := draining(t)
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Signal(os.Interrupt)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the server waits for the call")
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // SinkFlags are the flags of the sink.
 type SinkFlags struct {
-	SinkURL         string        `name:"sink-url" group:"sink" placeholder:"URL" help:"URL to which events are delivered as webhooks; if empty, no sink"`
+	SinkURL         string        `name:"sink-url" secret:"" group:"sink" placeholder:"URL" help:"URL to which events are delivered as webhooks; if empty, no sink"`
 	SinkName        string        `group:"sink" placeholder:"NAME" help:"name of the sink, under which it continues after a restart; processes with the same name share the events; if empty, default"`
 	SinkSecretFile  string        `group:"sink" placeholder:"FILE" help:"file with the secret of the signatures, whsec_ and base64 or another text; while it is replaced, several lines; if empty, no signatures"`
 	SinkTypes       []string      `group:"sink" placeholder:"TYPE,..." help:"types of the events to deliver, such as tool_call_result; if empty, all but synthetic"`

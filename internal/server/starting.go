@@ -13,6 +13,10 @@ import (
 // startingTimeout bounds a request while the server starts.
 const startingTimeout = 5 * time.Second
 
+// startedTimeout bounds the wait for answers in progress when the server has started. A
+// connection without a request would delay that for longer.
+const startedTimeout = time.Second
+
 // answerStarting answers /healthz and /readyz on a listener until the returned function is
 // called: where a disk is full, or no server of NATS answers, a start takes up to openTime.
 func answerStarting(l *net.TCPListener, o *gateway.Options, why func() error) (stop func()) {
@@ -28,7 +32,7 @@ func answerStarting(l *net.TCPListener, o *gateway.Options, why func() error) (s
 		_ = serve(lent{l}) // which ends as it is shut down
 	}()
 	return func() {
-		last, cancel := context.WithTimeout(context.Background(), startingTimeout)
+		last, cancel := context.WithTimeout(context.Background(), startedTimeout)
 		defer cancel()
 		if srv.Shutdown(last) != nil {
 			_ = srv.Close()

@@ -3,10 +3,13 @@ package server
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"streamer/internal/gateway"
 	"streamer/test/testkit"
 
 	"github.com/rs/zerolog"
@@ -59,3 +62,27 @@ type stateError struct {
 }
 
 func (e *stateError) Error() string { return http.StatusText(e.status) + " " + e.body }
+
+// TestStartingIdle: a connection without a request does not delay the start.
+func TestStartingIdle(t *testing.T) {
+	l, err := listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	stop := answerStarting(l, new(gateway.Options), func() error { return nil })
+	idle, err := net.Dial("tcp", l.Addr().String()) //nolint:noctx // to this process
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close()
+	resp, err := http.Get("http://" + l.Addr().String() + "/healthz") //nolint:noctx // the server bounds it
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	began := time.Now()
+	if stop(); time.Since(began) > startingTimeout-time.Second {
+		t.Errorf("it took %v", time.Since(began))
+	}
+}

@@ -66,8 +66,9 @@ func Fold(dst []events.Event, s *State, in Input) []events.Event {
 	return dst
 }
 
-// Erased reports whether the session was erased and nothing of it was folded since.
-func (s *State) Erased() bool { return s.N > 0 && s.Life.Last == 0 }
+// Erased reports whether the session was erased and nothing of it was folded since. After
+// Recover, First is 0 too.
+func (s *State) Erased() bool { return s.Life.First != 0 && s.Life.Last == 0 }
 
 func orDefault(rules *Rules) *Rules {
 	if rules == nil {

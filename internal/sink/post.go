@@ -53,15 +53,21 @@ func (s *Sink) post(stopping context.Context, list []event) (after time.Duration
 }
 
 // verdict returns an error for a status other than success. Of the 4xx, those that ask to
-// come again do not refuse.
+// come again, or that a wrong URL or credential causes, do not refuse the events.
 func verdict(status int) error {
-	switch {
-	case status/100 == 2:
+	if status/100 == 2 {
 		return nil
-	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status/100 != 4:
-		return fmt.Errorf("the server answers %d", status)
 	}
-	return fmt.Errorf("%w: the server answers %d", errRefused, status)
+	err := fmt.Errorf("the server answers %d", status)
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusProxyAuthRequired,
+		http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return err
+	}
+	if status/100 == 4 {
+		err = fmt.Errorf("%w: %w", errRefused, err)
+	}
+	return err
 }
 
 func retryAfter(answer *http.Response) time.Duration {

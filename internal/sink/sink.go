@@ -15,9 +15,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +38,8 @@ const (
 	firstPause     = time.Second
 	longestPause   = 5 * time.Minute
 	defaultBatch   = 100
+	maxBatch       = 1000
+	maxBody        = 1 << 20 // of the events in one request, unless one alone has more
 	defaultGiveUp  = time.Hour
 )
 
@@ -66,7 +68,9 @@ type Sink struct {
 	broker Broker
 	log    zerolog.Logger
 	client http.Client
-	pause  time.Duration // before the first repetition
+
+	pause              time.Duration // before the first repetition
+	ackWait, fetchWait time.Duration
 
 	delivered, failed, dead atomic.Uint64
 	problem                 atomic.Pointer[string]
@@ -78,11 +82,14 @@ func New(o Options, b Broker, log zerolog.Logger) (*Sink, error) {
 	if token, err := events.Token(o.Name); err != nil || token != o.Name {
 		return nil, fmt.Errorf("the name %.50q of a sink has other characters than letters, digits, - and _", o.Name)
 	}
-	if _, err := http.NewRequestWithContext(context.Background(), http.MethodPost, o.URL, http.NoBody); err != nil || !strings.HasPrefix(o.URL, "http") {
+	if r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, o.URL, http.NoBody); err != nil || r.URL.Scheme != "https" && r.URL.Scheme != "http" || r.URL.Host == "" {
 		return nil, errors.New("the URL of a sink is not one of https or http")
 	}
+	if o.Batch > maxBatch {
+		return nil, fmt.Errorf("a batch of %d events is too large: at most %d", o.Batch, maxBatch)
+	}
 	return &Sink{
-		Options: o, broker: b, log: log.With().Str("sink", o.Name).Logger(), pause: firstPause,
+		Options: o, broker: b, log: log.With().Str("sink", o.Name).Logger(), pause: firstPause, ackWait: ackWait, fetchWait: fetchWait,
 		client: http.Client{Timeout: postTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}, nil
 }
@@ -150,16 +157,22 @@ func (s *Sink) consume(ctx context.Context) error {
 	}
 	consumer, err := js.CreateOrUpdateConsumer(ctx, broker.StreamEvents, jetstream.ConsumerConfig{
 		Durable: consumerPrefix + s.Name, DeliverPolicy: jetstream.DeliverNewPolicy,
-		AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait, MaxAckPending: -1,
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: s.ackWait, MaxAckPending: -1,
 	})
 	if err != nil {
 		return fmt.Errorf("sink: consumer %s%s: %w", consumerPrefix, s.Name, err)
+	}
+	if consumer.CachedInfo().NumAckPending > 0 {
+		// Of a process that ended, or another one. Later events would overtake those that
+		// are delivered again only after this time.
+		s.wait(ctx, s.ackWait+s.pause)
 	}
 	for ctx.Err() == nil {
 		batch, err := s.fetch(ctx, consumer)
 		if err != nil {
 			return fmt.Errorf("sink: reading events: %w", err)
 		}
+		s.problem.Store(nil)
 		if len(batch) > 0 {
 			if err := s.take(ctx, js, batch); err != nil {
 				return err
@@ -172,7 +185,7 @@ func (s *Sink) consume(ctx context.Context) error {
 // fetch waits for an event and returns it with those that follow already. A request for
 // several would wait until there are so many.
 func (s *Sink) fetch(ctx context.Context, consumer jetstream.Consumer) (batch []jetstream.Msg, err error) {
-	waiting, cancel := context.WithTimeout(ctx, fetchWait)
+	waiting, cancel := context.WithTimeout(ctx, s.fetchWait)
 	defer cancel()
 	first, err := consumer.Fetch(1, jetstream.FetchContext(waiting))
 	if err != nil {
@@ -202,14 +215,20 @@ func (s *Sink) fetch(ctx context.Context, consumer jetstream.Consumer) (batch []
 func (s *Sink) take(ctx context.Context, js jetstream.JetStream, batch []jetstream.Msg) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
-	go keep(working, batch)
+	go s.keep(working, batch)
 	var list []event
 	for _, m := range batch {
 		if e, ok := s.selected(m); ok {
 			list = append(list, e)
 		}
 	}
-	if err := s.deliver(ctx, js, list); err != nil {
+	err := error(nil)
+	for part := range parts(list) {
+		if err = s.deliver(ctx, js, part); err != nil {
+			break
+		}
+	}
+	if err != nil {
 		for _, m := range batch {
 			_ = m.Nak() // else it is delivered again only after ackWait
 		}
@@ -223,9 +242,25 @@ func (s *Sink) take(ctx context.Context, js jetstream.JetStream, batch []jetstre
 	return nil
 }
 
+// parts returns the parts of a batch that are posted in one request.
+func parts(list []event) iter.Seq[[]event] {
+	return func(yield func([]event) bool) {
+		for n, bytes := 0, 0; len(list) > 0; n, bytes = 0, 0 {
+			for n < len(list) && (n == 0 || bytes+len(list[n].data) <= maxBody) {
+				bytes += len(list[n].data)
+				n++
+			}
+			if !yield(list[:n]) {
+				return
+			}
+			list = list[n:]
+		}
+	}
+}
+
 // keep reports to the server that a batch is being worked on, until ctx ends.
-func keep(ctx context.Context, batch []jetstream.Msg) {
-	t := time.NewTicker(ackWait / 3)
+func (s *Sink) keep(ctx context.Context, batch []jetstream.Msg) {
+	t := time.NewTicker(s.ackWait / 3)
 	defer t.Stop()
 	for {
 		select {
@@ -242,9 +277,6 @@ func keep(ctx context.Context, batch []jetstream.Msg) {
 // deliver posts events until they are accepted. Where the server refuses several at once,
 // they are posted one by one, so that one of them is the dead letter and not all.
 func (s *Sink) deliver(ctx context.Context, js jetstream.JetStream, list []event) error {
-	if len(list) == 0 {
-		return nil
-	}
 	err := s.repeat(ctx, list)
 	refused := errors.Is(err, errRefused)
 	switch {

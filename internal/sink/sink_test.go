@@ -20,6 +20,7 @@ import (
 	"streamer/internal/events"
 	"streamer/test/testkit"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 )
 
@@ -125,7 +126,7 @@ func (s *source) run(o Options) (made *Sink, stop func()) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	made.pause = time.Millisecond
+	made.pause, made.ackWait = time.Millisecond, 300*time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- made.Run(ctx) }()
@@ -236,7 +237,7 @@ func TestCloudEvents(t *testing.T) {
 func TestRepetition(t *testing.T) {
 	s := newSource(t)
 	ids := map[string]bool{}
-	answers := []int{503, 429, 302, 200}
+	answers := []int{503, 429, 302, 401, 404, 200}
 	v := newReceiver(t, func(q request) int {
 		ids[q.header.Get("Webhook-Id")] = true
 		status := answers[0]
@@ -302,7 +303,7 @@ func TestDead(t *testing.T) {
 // TestOptions: what cannot work is refused, and no error has the URL, which may have a
 // secret.
 func TestOptions(t *testing.T) {
-	for _, o := range []Options{{URL: "ftp://x"}, {URL: "http://a\x00b"}, {URL: "http://x", Name: "a.b"}} {
+	for _, o := range []Options{{URL: "ftp://x"}, {URL: "http://a\x00b"}, {URL: "http://x", Name: "a.b"}, {URL: "http:x"}, {URL: "https+x://y"}, {URL: "http://x", Batch: 1e6}} {
 		if _, err := New(o, nil, zerolog.Nop()); err == nil || strings.Contains(err.Error(), "://") {
 			t.Errorf("%+v: got %v", o, err)
 		}
@@ -313,5 +314,66 @@ func TestOptions(t *testing.T) {
 	}
 	if _, err := made.post(t.Context(), []event{{data: []byte("{}")}}); err == nil || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestCrash: events that a process read and did not acknowledge come before later ones.
+func TestCrash(t *testing.T) {
+	s, v := newSource(t), newReceiver(t, nil)
+	_, stop := s.run(Options{URL: v.URL})
+	stop()
+	s.event("s", 2, events.ToolCallStart)
+	js, err := jetstream.New(s.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := js.Consumer(t.Context(), broker.StreamEvents, consumerPrefix+"default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Next(jetstream.FetchContext(brokertest.Deadline(t))); err != nil {
+		t.Fatal(err)
+	}
+	s.event("s", 3, events.ToolCallResult)
+	s.run(Options{URL: v.URL})
+	v.await(t, "s 2.0", "s 3.0")
+}
+
+// TestParts: requests are bounded in bytes, and an event that has more comes alone.
+func TestParts(t *testing.T) {
+	var list []event
+	for _, size := range []int{1, maxBody, maxBody / 2, maxBody / 2, 1, 2 * maxBody, 1} {
+		list = append(list, event{data: make([]byte, size)})
+	}
+	var got []int
+	for part := range parts(list) {
+		got = append(got, len(part))
+	}
+	if want := []int{1, 1, 2, 1, 1, 1}; !slices.Equal(got, want) {
+		t.Errorf("parts of %v events, want %v", got, want)
+	}
+}
+
+// TestRecovered: a warning ends when events can be read again, though there are none.
+func TestRecovered(t *testing.T) {
+	s, v := newSource(t), newReceiver(t, nil)
+	made, err := New(Options{URL: v.URL}, s.Broker, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.fail(errors.New("reading events"))
+	made.fetchWait = time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- made.Run(ctx) }()
+	testkit.Until(t, "no warning", func() error {
+		if w := made.Warnings(); len(w) > 0 {
+			return fmt.Errorf("got %v", w)
+		}
+		return nil
+	})
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -99,6 +99,8 @@ func (c *Calls) EventStored(e worker.Stored) {
 		})
 	case events.ToolCallResult:
 		c.ended(&e)
+	case events.SessionErased:
+		c.waiting.forgetSession(&e)
 	}
 }
 

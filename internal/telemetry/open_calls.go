@@ -62,6 +62,18 @@ func (o *openCalls[V]) take(e *worker.Stored) V {
 	return v
 }
 
+// forgetSession forgets the calls of the session of an event, which end without a result.
+func (o *openCalls[V]) forgetSession(e *worker.Stored) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for k := range o.ofPartition[e.Partition] {
+		if k.session == e.Session {
+			delete(o.ofPartition[e.Partition], k)
+			o.n--
+		}
+	}
+}
+
 func (o *openCalls[V]) forget(partition int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

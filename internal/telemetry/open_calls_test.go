@@ -53,3 +53,26 @@ func TestPartitionLeft(t *testing.T) {
 		t.Errorf("got %d wait times and %d open calls, want 1 and 1", n, calls.waiting.n)
 	}
 }
+
+// TestSessionErased checks that the calls of an erased session are forgotten, and no others.
+func TestSessionErased(t *testing.T) {
+	url, _ := receive(t)
+	spans, err := NewSpans(t.Context(), url, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := NewCalls(0)
+	observe := func(session string, kinds ...events.Type) {
+		for _, kind := range kinds {
+			e := stored(kind, "", `{"timestamp":"2026-11-21T03:40:00Z"}`, parentOfCall)
+			e.Session, e.Call = session, "1.0"
+			Observers{calls, spans}.EventStored(e)
+		}
+	}
+	observe("gone", events.ToolCallStart, events.ToolCallAwaiting)
+	observe("stays", events.ToolCallStart, events.ToolCallAwaiting)
+	observe("gone", events.SessionErased)
+	if got := [...]int{spans.open.n, calls.waiting.n}; got != [...]int{1, 1} {
+		t.Errorf("got %d open calls, want that of the other session", got)
+	}
+}

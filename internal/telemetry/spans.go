@@ -83,6 +83,8 @@ func (s *Spans) EventStored(e worker.Stored) {
 		s.wait(&e)
 	case events.ToolCallResult:
 		s.end(&e)
+	case events.SessionErased:
+		s.open.forgetSession(&e)
 	}
 }
 

@@ -241,7 +241,7 @@ func (r *restorer) behind(ctx context.Context, l *eventLog, h *head) (ids []even
 	}
 	begins := l.id == (events.ID{})
 	err = r.log.Events(ctx, r.token, l.seq, func(e events.Record) error {
-		if begins && len(ids) == 0 && e.Prev != 0 && e.Prev < first {
+		if begins && len(ids) == 0 && e.Prev != 0 && e.Prev < first && e.Type != events.SessionErased {
 			return &unlikeError{"its first events have expired"}
 		}
 		if e.Seq > h.last.Seq { // stored since
