@@ -25,6 +25,9 @@ type Checkpoint struct {
 	Seq   uint64          `json:"seq"`             // first input that the snapshots do not cover
 	Rules json.RawMessage `json:"rules,omitempty"` // the rules in force there
 	Read  Witness         `json:"read,omitzero"`   // the last input that was folded when the checkpoint was found
+	// Snapshots is the newest revision of the snapshots that the checkpoint relies on, 0 if
+	// it is not known.
+	Snapshots uint64 `json:"snapshots,omitempty"`
 }
 
 // LoadCheckpoint reads the checkpoint of a partition from its stream's leader;

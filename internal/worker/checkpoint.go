@@ -51,7 +51,8 @@ func (q *partition) advance(now time.Time) {
 			return
 		}
 		if seq := min(q.uncovered(), m.pos); seq > c.stored.Seq {
-			q.chores.start(c.begin(broker.Checkpoint{Seq: seq, Rules: q.rules.Before(seq).Raw, Read: m.last}))
+			newest := max(c.stored.Snapshots, q.snapshots.newest)
+			q.chores.start(c.begin(broker.Checkpoint{Seq: seq, Rules: q.rules.Before(seq).Raw, Read: m.last, Snapshots: newest}))
 		}
 	}
 	c.past = pastPosition{q.reading.pos, q.reading.last, now, epoch}

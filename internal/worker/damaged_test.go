@@ -148,3 +148,48 @@ func TestCheckpointOfOneEpoch(t *testing.T) {
 	cancel()
 	<-done
 }
+
+// TestSnapshotsLostTheirEnd: of a session nothing is left but its inputs, because the event
+// log and the snapshots lost their ends. It is folded again, and its call gets its result.
+func TestSnapshotsLostTheirEnd(t *testing.T) {
+	t.Parallel() // it waits more than it computes
+	h := open(t, broker.Options{Partitions: 1})
+	options := Options{SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond, EvictAfter: time.Millisecond}
+	run := func(nonce string) (w *Worker, stop func()) {
+		options.Nonce = nonce
+		w = &Worker{Log: h.broker, Options: options, Logger: zerolog.Nop()}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); _ = w.Run(ctx, []int{0}) }() // it ends when it is stopped
+		h.settled(w)
+		return w, func() { cancel(); <-done }
+	}
+	w, stop := run("first")
+	h.publish("old", "delta", fmt.Sprintf(callDelta, 1, 1))
+	h.publish("old", "result", fmt.Sprintf(result, 1))
+	h.wait("old", ofType(events.ToolCallResult))
+	h.until(w, "the snapshot of the older session", func(Stats) bool {
+		_, ok, err := h.broker.LoadSnapshot(t.Context(), 0, "old")
+		return ok && err == nil
+	})
+	seq := h.publish("new", "delta", fmt.Sprintf(callDelta, 2, 2))
+	h.wait("new", ofType(events.ToolCallArgsComplete))
+	h.until(w, "the checkpoint covers the call", func(Stats) bool {
+		m, _, err := h.broker.LoadCheckpoint(t.Context(), 0)
+		return err == nil && m.Seq > seq
+	})
+	stop()
+	for stream, filter := range map[string]string{broker.StreamEvents: "toolcalls.new.>", "KV_STREAMER_SNAPSHOT": "$KV.STREAMER_SNAPSHOT.0.new"} {
+		if n, err := h.broker.Purge(t.Context(), stream, filter, 0); err != nil || n == 0 {
+			t.Fatalf("%s: %d messages purged, %v", stream, n, err)
+		}
+	}
+	_, stop = run("second")
+	defer stop()
+	h.publish("new", "result", fmt.Sprintf(result, 2))
+	h.wait("new", ofType(events.ToolCallStart))
+	h.wait("new", ofType(events.ToolCallResult))
+	if r, err := (audit.Verification{Log: h.broker}).Run(t.Context()); err != nil || len(r.Differences) > 0 {
+		t.Errorf("verify: got %v, %v, want none", r.Differences, err)
+	}
+}

@@ -18,7 +18,8 @@ type listedSession struct {
 // replica may answer.
 type listing struct {
 	stored   []listedSession
-	complete bool // no snapshot is newer than those it has
+	complete bool   // no snapshot is newer than those it has
+	newest   uint64 // revision of a snapshot
 }
 
 // lister lists the snapshots of a partition.
@@ -30,7 +31,8 @@ type lister struct {
 
 func (r lister) list(ctx context.Context) (l listing, err error) {
 	index := map[string]int{} // of each token in the listing
-	l.complete, err = r.log.ListSnapshots(ctx, r.partition, func(token string, _ uint64, header map[string]string, _ time.Time) error {
+	l.complete, err = r.log.ListSnapshots(ctx, r.partition, func(token string, rev uint64, header map[string]string, _ time.Time) error {
+		l.newest = max(l.newest, rev)
 		s := listedSession{token, snapshot.ParseHeader(header)}
 		s.Time = max(s.Time, events.At(s.At))
 		// The snapshot may have been replaced meanwhile.

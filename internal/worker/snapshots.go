@@ -62,6 +62,7 @@ type snapshotWriter struct {
 	changed  changedSessions
 	taken    []*snapshotWrite // that have not ended, and some that have; oldest first
 	bytes    int              // of those that are not stored
+	newest   uint64           // revision of those that ended
 }
 
 // store takes and stores snapshots, unless the logs may have lost what these cover.
@@ -186,6 +187,7 @@ func (w *snapshotWriter) finish(write *snapshotWrite) {
 	w.end(write)
 	if c := &write.session.snapshot; write.pub.Epoch == w.checked.epoch {
 		c.advance(write.rev, write.n)
+		w.newest = max(w.newest, write.rev)
 	} else {
 		c.second = 0
 	}

@@ -151,10 +151,11 @@ func (t *takeover) beginAt(ctx context.Context, first uint64) error {
 	return t.rules.Begin(t.checkpoint.Rules)
 }
 
-// listSnapshots lists the snapshots. Where there is none, the checkpoint relies on nothing:
-// the log is folded from its first input on.
+// listSnapshots lists the snapshots. Where there is none, or the newest that the checkpoint
+// relies on was lost, the log is folded from its first input on.
 func (t *takeover) listSnapshots(ctx context.Context, l lister) (err error) {
-	if t.snapshots, err = l.list(ctx); err != nil || len(t.snapshots.stored) > 0 {
+	t.snapshots, err = l.list(ctx)
+	if err != nil || len(t.snapshots.stored) > 0 && t.snapshots.newest >= t.checkpoint.Snapshots {
 		return err
 	}
 	first, _, err := t.Log.InputBounds(ctx)
