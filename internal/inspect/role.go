@@ -60,12 +60,25 @@ type probe struct {
 
 	mu     sync.Mutex
 	refuse []string // texts of permission errors
+	cancel func()   // ends the request under way, which a permission error does not
 }
 
 func (p *probe) denied(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = append(p.refuse, err.Error())
+	if p.cancel != nil {
+		p.cancel()
+	}
+}
+
+// within returns the context of a request, which ends with a permission error.
+func (p *probe) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cancel = cancel
+	return ctx, cancel
 }
 
 // refused returns the permission error that names a subject, or one that begins with
@@ -116,7 +129,7 @@ func (p *probe) subscribe(nc *nats.Conn) {
 // publish publishes an input that names another stream as the one that it expects. The
 // stream of the inputs refuses it, which shows that it was reached.
 func (p *probe) publish(ctx context.Context, nc *nats.Conn, kind inputs.Kind) {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	ctx, cancel := p.within(ctx)
 	defer cancel()
 	m := nats.NewMsg("llm.streamer-doctor." + string(kind))
 	m.Header.Set(jetstream.ExpectedStreamHeader, "streamer-doctor")
@@ -146,7 +159,7 @@ func (p *probe) publish(ctx context.Context, nc *nats.Conn, kind inputs.Kind) {
 const otherStream jetstream.ErrorCode = 10060
 
 func (p *probe) stream(ctx context.Context, nc *nats.Conn) {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	ctx, cancel := p.within(ctx)
 	defer cancel()
 	js, err := jetstream.New(nc)
 	if err == nil {

@@ -247,8 +247,14 @@ func TestRepetition(t *testing.T) {
 	made, _ := s.run(Options{URL: v.URL})
 	s.event("s", 2, events.ToolCallStart)
 	v.await(t, "s 2.0")
-	if len(ids) != 1 || len(made.Warnings()) != 0 {
-		t.Errorf("ids %v, warnings %v", ids, made.Warnings())
+	testkit.Until(t, "the end of the warning", func() error {
+		if list := made.Warnings(); len(list) > 0 {
+			return fmt.Errorf("got %q", list)
+		}
+		return nil
+	})
+	if len(ids) != 1 {
+		t.Errorf("ids %v", ids)
 	}
 }
 
