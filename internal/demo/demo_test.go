@@ -209,8 +209,6 @@ func starts(list []events.Event) (tools []string) {
 func TestStart(t *testing.T) {
 	key := make(chan struct{})
 	close(key)
-	waiting, cancel := context.WithTimeout(t.Context(), 3*pollEvery)
-	defer cancel()
 	for _, c := range []struct {
 		what    string
 		watched string
@@ -227,6 +225,12 @@ func TestStart(t *testing.T) {
 		{"a key before a later round", "", Options{Key: key}, 2, false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
+			limit := time.Minute
+			if !c.begins {
+				limit = 3 * pollEvery
+			}
+			waiting, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
 			p := player{watched: func(session string) bool { return session == c.watched }}
 			err := p.awaitStart(waiting, c.options, &part{name: "s"}, c.round)
 			if (err == nil) != c.begins {
