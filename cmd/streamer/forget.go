@@ -21,6 +21,6 @@ Example:
 
 func (c *forgetCommand) Run(ctx context.Context, std stdio) error {
 	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
-		return b.Forget(ctx, std.out, c.Session.name)
+		return b.Forget(ctx, std.out, c.Session.name, c.Session.token)
 	})
 }

@@ -231,7 +231,8 @@ func (b *Broker) DeleteMessage(ctx context.Context, stream string, seq uint64) e
 }
 
 // Purge deletes the messages of a stream whose subjects match filter, before a sequence or,
-// if that is 0, all of them. It returns how many the last try deleted.
+// if that is 0, all of them. It returns how many the last try deleted; 0 where there is no
+// such stream.
 func (b *Broker) Purge(ctx context.Context, stream, filter string, before uint64) (int, error) {
 	var done struct {
 		Purged int `json:"purged"`

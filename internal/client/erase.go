@@ -72,12 +72,8 @@ func (b *Broker) Exists(ctx context.Context, token string) (there bool, err erro
 	return there, err
 }
 
-// Forget erases a session and writes what was deleted.
-func (b *Broker) Forget(ctx context.Context, w io.Writer, session string) error {
-	token, err := events.Token(session)
-	if err != nil {
-		return err
-	}
+// Forget erases a session, which has the token, and writes what was deleted.
+func (b *Broker) Forget(ctx context.Context, w io.Writer, session, token string) error {
 	waiting, stop := context.WithTimeout(ctx, forgetTime)
 	defer stop()
 	done, err := b.Erase(waiting, token)
@@ -91,15 +87,12 @@ func (b *Broker) Forget(ctx context.Context, w io.Writer, session string) error 
 	return nil
 }
 
-// errHeld is returned for a session whose inputs no worker folds.
-var errHeld = errors.New("the session is held, see `streamer recover`")
-
 func (e *erasure) run(ctx context.Context) (err error) {
 	if there, err := e.Exists(ctx, e.token); err != nil || !there {
 		return err
 	}
 	if s, ok, err := e.LoadSnapshot(ctx, e.Partition(e.token), e.token); err == nil && ok && snapshot.ParseHeader(s.Header).Held != "" {
-		return errHeld
+		return gateway.ErrHeld
 	}
 	if err := e.begin(ctx); err != nil {
 		return err

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -24,6 +25,9 @@ func (g *Gateway) erase(w http.ResponseWriter, r *http.Request) error {
 	done, err := g.store.Erase(ctx, token)
 	if err != nil {
 		g.log.Error().Err(err).Str("session", session).Msg("session not erased")
+		if errors.Is(err, ErrHeld) {
+			return respond.Refuse(http.StatusServiceUnavailable, ErrHeld.Error())
+		}
 		w.Header().Set("Retry-After", "5")
 		return respond.Refuse(http.StatusServiceUnavailable, "the session is not erased, or only a part of it; repeat the request")
 	}

@@ -2,6 +2,9 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,4 +40,22 @@ func TestCursorBeforeErasure(t *testing.T) {
 	store.forget(6)
 	base := serve(t, Options{}, store) + "/v1/sessions/"
 	openStream(t, base+"s/events?last_event_id=2").want("stream.open", "6 session_erased")
+}
+
+// TestFailedErasure: a session that is held is named as such; otherwise the request can be
+// repeated.
+func TestFailedErasure(t *testing.T) {
+	for why, want := range map[error]string{
+		fmt.Errorf("erasing: %w", ErrHeld): "the session is held",
+		errors.New("no worker"):            "repeat the request",
+	} {
+		t.Run(want, func(t *testing.T) {
+			store := newMemory()
+			store.broken = why
+			resp, body := do(t, "DELETE", serve(t, Options{}, store)+"/v1/sessions/s", "")
+			if resp.StatusCode != 503 || !strings.Contains(body, want) || strings.Contains(body, "no worker") {
+				t.Errorf("got %d %s, want 503 with %q", resp.StatusCode, body, want)
+			}
+		})
+	}
 }

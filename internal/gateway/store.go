@@ -13,6 +13,9 @@ import (
 // inputs.
 var ErrNotOpen = errors.New("gateway: not open for inputs yet")
 
+// ErrHeld is the error of an erasure of a session whose inputs no worker folds.
+var ErrHeld = errors.New("the session is held: `streamer recover` shows what can be done")
+
 // NotStoredError is the error for an input that is certainly not stored. Clients read why.
 type NotStoredError struct{ Why error }
 
@@ -54,7 +57,8 @@ type Store interface {
 	Track(ctx context.Context, token string) (Tracking, error)
 	// Sessions returns at most limit sessions that have events, newest first.
 	Sessions(ctx context.Context, limit int) ([]SessionInfo, error)
-	// Erase deletes all that is stored of a session. It can be repeated after an error.
+	// Erase deletes all that is stored of a session. It can be repeated after an error, but
+	// for ErrHeld.
 	Erase(ctx context.Context, token string) (Erased, error)
 	// Event reads one event of a session: events.ErrNotFound if it is not stored.
 	Event(ctx context.Context, token string, seq uint64) (events.Record, error)
