@@ -66,6 +66,6 @@ Example:
 
 func (c *archiveCommand) Run(ctx context.Context, std stdio) error {
 	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
-		return inspect.Archive(ctx, b, inspect.Output{W: std.out}, c.ArchiveOptions)
+		return inspect.Archive(ctx, b, std.out, c.ArchiveOptions)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -25,7 +26,7 @@ type ArchiveOptions struct {
 // archiver copies the events of sessions to an archive.
 type archiver struct {
 	ArchiveOptions
-	out           Output
+	out           io.Writer
 	broker        *client.Broker
 	place         *archive.Archive
 	latest        map[string]archive.File // by label: the newest file
@@ -38,12 +39,12 @@ const partSize = 64 << 20
 
 // Archive writes the events of finished sessions that an archive lacks, and prints the
 // names of the files.
-func Archive(ctx context.Context, b *client.Broker, o Output, opts ArchiveOptions) error {
+func Archive(ctx context.Context, b *client.Broker, w io.Writer, opts ArchiveOptions) error {
 	place, err := archive.Open(opts.To)
 	if err != nil {
 		return err
 	}
-	a := archiver{ArchiveOptions: opts, out: o, broker: b, place: place}
+	a := archiver{ArchiveOptions: opts, out: w, broker: b, place: place}
 	if err := a.list(ctx); err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func Archive(ctx context.Context, b *client.Broker, o Output, opts ArchiveOption
 			return fmt.Errorf("session %s: %w", s.Session, err)
 		}
 	}
-	_, err = fmt.Fprintf(o.W, "new files: %d, with %d events; sessions: %d, not finished: %d\n", a.files, a.events, len(sessions), left)
+	_, err = fmt.Fprintf(w, "new files: %d, with %d events; sessions: %d, not finished: %d\n", a.files, a.events, len(sessions), left)
 	return err
 }
 
@@ -152,7 +153,7 @@ func (a *archiver) write(ctx context.Context, p *archive.Part) error {
 	}
 	a.files++
 	a.events += f.Count
-	_, err = fmt.Fprintln(a.out.W, f.Name())
+	_, err = fmt.Fprintln(a.out, f.Name())
 	return err
 }
 

@@ -20,7 +20,7 @@ import (
 func archived(t *testing.T, b *client.Broker, dir string, all bool) []string {
 	t.Helper()
 	var out strings.Builder
-	if err := Archive(brokertest.Deadline(t), b, Output{W: &out}, ArchiveOptions{To: dir, All: all}); err != nil {
+	if err := Archive(brokertest.Deadline(t), b, &out, ArchiveOptions{To: dir, All: all}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
