@@ -31,7 +31,7 @@ func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, 
 			list = append(list, a)
 		}
 	}
-	return list, err
+	return list[:min(limit, len(list))], err
 }
 
 func (s *Server) store() store { return store{s.Broker, s.problem, s.opened, &s.pause, &s.Announced} }
