@@ -25,10 +25,10 @@ func (g *Gateway) erase(w http.ResponseWriter, r *http.Request) error {
 	done, err := g.store.Erase(ctx, token)
 	if err != nil {
 		g.log.Error().Err(err).Str("session", session).Msg("session not erased")
+		w.Header().Set("Retry-After", "5")
 		if errors.Is(err, ErrHeld) {
 			return respond.Refuse(http.StatusServiceUnavailable, ErrHeld.Error())
 		}
-		w.Header().Set("Retry-After", "5")
 		return respond.Refuse(http.StatusServiceUnavailable, "the session is not erased, or only a part of it; repeat the request")
 	}
 	g.log.Info().Str("session", session).Int("inputs", done.Inputs).Int("events", done.Events).Int("chunks", done.Chunks).Msg("session erased")
