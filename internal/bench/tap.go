@@ -25,7 +25,7 @@ import (
 // TapOptions configures a measurement of the tap.
 type TapOptions struct {
 	Streams int           `placeholder:"NUMBER" default:"20" help:"number of concurrent answers"`
-	Chunks  int           `placeholder:"NUMBER" default:"300" help:"number of chunks per answer"`
+	Chunks  int           `placeholder:"NUMBER" default:"1000" help:"number of chunks per answer"`
 	Every   time.Duration `placeholder:"DURATION" default:"10ms" help:"time between two chunks of an answer"`
 	Open    int           `placeholder:"NUMBER" default:"1000" help:"number of open answers whose memory is measured"`
 	Rounds  int           `placeholder:"NUMBER" default:"5" help:"number of measurements of each way, in turns; the medians are printed"`

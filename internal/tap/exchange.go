@@ -54,7 +54,7 @@ func (t *Tap) begin(up *route, r *http.Request, path string) *exchange {
 	switch {
 	case x.endpoint == nil, !upgrade && (r.Method != http.MethodPost || r.Body == http.NoBody), t.ending.Load():
 		x.endpoint = nil
-	case t.sessions.full():
+	case t.sessions.size() >= maxOpen: // too many to publish
 		x.endpoint = nil
 		t.lose(1, errLost)
 	default:
@@ -268,9 +268,13 @@ func (x *exchange) publishAnswer(l *line) {
 	}
 }
 
-// pace is the time between two inputs of an answer. What arrives meanwhile is one input:
-// the copy leaves the processor to the original.
-const pace = 50 * time.Millisecond
+// Bounds of the time between two inputs of an answer. What arrives meanwhile is one input:
+// the copy leaves the processor to the originals.
+const (
+	minPace = 50 * time.Millisecond
+	perOpen = 10 * time.Millisecond // for each open exchange
+	maxPace = 200 * time.Millisecond
+)
 
 // pieces calls fn with the whole events of the answer as they arrive. It returns why the
 // answer ended: io.EOF, errLeft, errCut or errLost.
@@ -305,6 +309,7 @@ func (x *exchange) pieces(fn func(piece []byte) bool) error {
 			return x.endOf(err)
 		}
 		if x.out.empty() {
+			pace := min(max(minPace, time.Duration(x.tap.sessions.size())*perOpen), maxPace)
 			time.Sleep(pace/2 + mrand.N(pace))
 		}
 	}

@@ -57,11 +57,11 @@ func (s *sessions) enter(x *exchange) (before []*exchange) {
 	return before
 }
 
-// full reports whether no more exchanges are published, because too many are open.
-func (s *sessions) full() bool {
+// size returns the number of open exchanges.
+func (s *sessions) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.open) >= maxOpen
+	return len(s.open)
 }
 
 // leave removes an exchange.
