@@ -14,21 +14,24 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"streamer/internal/broker/brokertest"
 	"streamer/test/testkit"
 
 	"github.com/nats-io/nats.go"
 )
 
-// program is the measured program and its data directory.
+// program is the measured program, its data directory and its server, which is "" for the
+// embedded one.
 type program struct {
-	t           *testing.T
-	binary, dir string
+	t                *testing.T
+	binary, dir, url string
 }
 
 // process is one run of the program.
@@ -39,10 +42,15 @@ type process struct {
 	page string // address of the HTTP API
 }
 
-// build builds the program.
+// build builds the program. With STREAMER_MEMORY_EXTERNAL in the environment, it uses a
+// server in the process of the test, and its memory is that of the worker alone.
 func build(t *testing.T) program {
 	t.Helper()
-	return program{t, testkit.Program(t), t.TempDir()}
+	p := program{t: t, binary: testkit.Program(t), dir: t.TempDir()}
+	if os.Getenv("STREAMER_MEMORY_EXTERNAL") != "" {
+		p.url = brokertest.NewServer(t).URL()
+	}
+	return p
 }
 
 // startTime is the maximum time until a process is ready.
@@ -53,7 +61,11 @@ const startTime = time.Minute
 func (p program) start(flags ...string) *process {
 	p.t.Helper()
 	flags = append(flags, strings.Fields(os.Getenv("STREAMER_MEMORY_FLAGS"))...)
-	args := append([]string{"serve", "--data-dir", p.dir, "--nats-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--log-level", "warn"}, flags...)
+	server := []string{"--data-dir", p.dir, "--nats-listen", "127.0.0.1:0"}
+	if p.url != "" {
+		server = []string{"--nats-url", p.url}
+	}
+	args := slices.Concat([]string{"serve", "--http-listen", "127.0.0.1:0", "--log-level", "warn"}, server, flags)
 	run := &process{program: p, cmd: exec.Command(p.binary, args...), log: new(bytes.Buffer)}
 	out, err := run.cmd.StdoutPipe()
 	if err != nil {
@@ -185,12 +197,15 @@ func (p *process) cpu() time.Duration {
 	return sum
 }
 
-// client connects to the embedded server.
+// client connects to the server.
 func (p *process) client() nats.JetStreamContext {
 	p.t.Helper()
-	url, err := os.ReadFile(filepath.Join(p.dir, "nats-url"))
-	if err != nil {
-		p.t.Fatal(err)
+	url := []byte(p.url)
+	if p.url == "" {
+		var err error
+		if url, err = os.ReadFile(filepath.Join(p.dir, "nats-url")); err != nil {
+			p.t.Fatal(err)
+		}
 	}
 	nc, err := nats.Connect(strings.TrimSpace(string(url)))
 	if err != nil {
