@@ -12,8 +12,8 @@ import (
 type benchCommand struct {
 	Path benchPathCommand `cmd:"" default:"withargs" help:"Measure throughput, latency, memory and recovery; the default."`
 	Tap  benchTapCommand  `cmd:"" help:"Measure the tap: latency per chunk, requests and memory, beside a bare proxy."`
-	SSE  benchSSECommand  `cmd:"" name:"sse" help:"Measure event streams: memory, latency and loss."`
-	Bare benchBareCommand `cmd:"" hidden:"" help:"Serve the bare proxy of bench tap."`
+	SSE  benchSSECommand  `cmd:"" name:"sse" help:"Measure event streams: memory, loss, and latency beside a bare fan-out."`
+	Bare benchBareCommand `cmd:"" hidden:"" help:"Serve what bench tap and bench sse compare with."`
 }
 
 type benchSSECommand struct {
@@ -35,7 +35,7 @@ func (c *benchTapCommand) Run(ctx context.Context, std stdio, i *cli.Invocation)
 }
 
 type benchBareCommand struct {
-	Upstream string `arg:"" help:"URL of the upstream"`
+	Upstream string `arg:"" help:"URL of the upstream, or of the NATS server"`
 }
 
 func (c *benchBareCommand) Run(ctx context.Context, std stdio) error {

@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"streamer/internal/client"
 )
 
 // SSEOptions configures a measurement of event streams.
@@ -35,6 +39,7 @@ type SSEResult struct {
 	// Latency is the time from publishing a delta to its event at a client, through
 	// both logs and the fold.
 	Latency   Quantiles `json:"latency"`
+	Bare      Quantiles `json:"bare_latency"`       // through one subscription and one write per stream and event
 	PerStream float64   `json:"rss_kib_per_stream"` // memory of the server process before the events
 	ServerCPU float64   `json:"server_cpu_us_per_delivered"`
 }
@@ -50,7 +55,12 @@ func (o *SSEOptions) Measure(ctx context.Context) (*SSEResult, error) {
 		return nil, err
 	}
 	r := &SSEResult{Streams: o.Streams}
-	return r, OnServer(ctx, program, o.Streams, func(s *Server) error { return s.fanOut(ctx, o, r) })
+	return r, OnServer(ctx, program, o.Streams, func(s *Server) error {
+		if err := s.fanOut(ctx, o, r); err != nil {
+			return err
+		}
+		return s.bareFanOut(ctx, program, o, r)
+	})
 }
 
 const (
@@ -72,32 +82,68 @@ func (s *Server) fanOut(ctx context.Context, o *SSEOptions, r *SSEResult) error 
 	if err != nil {
 		return err
 	}
-	ctx, cancel = context.WithCancel(ctx)
-	defer cancel()
-	all, err := s.OpenAll(ctx, o.Streams, openers, o.session)
+	var after float64
+	var cpu time.Duration
+	all, err := s.follow(ctx, o, func() {
+		time.Sleep(quietTime)
+		after, cpu, _ = use(s.cmd.Process.Pid) // as it could be read before
+	})
 	if err != nil {
 		return err
 	}
-	time.Sleep(quietTime)
-	after, cpu, _ := use(s.cmd.Process.Pid) // as it could be read before
-	each := max(int(o.Duration.Seconds())*o.Rate/o.Sessions, 1)
-	if err := s.deliver(ctx, cancel, o, all, each*o.Sessions); err != nil {
-		return err
-	}
 	_, end, _ := use(s.cmd.Process.Pid)
-	var delays []time.Duration
 	for _, c := range all {
 		r.Delivered += c.Events
 		r.Twice += c.Twice
-		delays = append(delays, c.delays...)
 	}
 	r.PerStream = (after - before) / 1024 / float64(o.Streams)
 	r.ServerCPU = float64((end - cpu).Microseconds()) / float64(r.Delivered)
-	if r.Lost = each*o.Streams - len(delays); r.Lost != 0 || r.Twice > 0 {
+	delays := delaysOf(all)
+	if r.Lost = o.each()*o.Streams - len(delays); r.Lost != 0 || r.Twice > 0 {
 		return fmt.Errorf("%d texts were lost and %d events received twice", r.Lost, r.Twice)
 	}
 	r.Latency = quantiles(delays)
 	return nil
+}
+
+// bareFanOut measures the same streams through a process that does nothing else.
+func (s *Server) bareFanOut(ctx context.Context, program string, o *SSEOptions, r *SSEResult) error {
+	url, err := os.ReadFile(filepath.Join(s.dir, client.URLFile))
+	if err != nil {
+		return err
+	}
+	page, stop, err := startBare(ctx, program, strings.TrimSpace(string(url)))
+	if err != nil {
+		return err
+	}
+	defer stop()
+	all, err := (&Server{feed: s.feed, page: page + "/"}).follow(ctx, o, func() {})
+	if err == nil {
+		r.Bare = quantiles(delaysOf(all))
+	}
+	return err
+}
+
+// each returns the number of texts of each session.
+func (o *SSEOptions) each() int { return max(int(o.Duration.Seconds())*o.Rate/o.Sessions, 1) }
+
+// follow opens all streams, calls ready, and publishes to them.
+func (s *Server) follow(ctx context.Context, o *SSEOptions, ready func()) ([]*Stream, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	all, err := s.OpenAll(ctx, o.Streams, openers, o.session)
+	if err != nil {
+		return nil, err
+	}
+	ready()
+	return all, s.deliver(ctx, cancel, o, all, o.each()*o.Sessions)
+}
+
+func delaysOf(all []*Stream) (delays []time.Duration) {
+	for _, c := range all {
+		delays = append(delays, c.delays...)
+	}
+	return delays
 }
 
 // deliver publishes texts to the sessions in turn and, as the last one of each,
@@ -129,7 +175,12 @@ func (s *Server) deliver(ctx context.Context, cancel func(), o *SSEOptions, all 
 // Print writes the result as a table.
 func (r *SSEResult) Print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%d streams, delta to event\tp50 %.1f ms\tp99 %.1f ms\tp99.9 %.1f ms\n", r.Streams, r.Latency.P50/1000, r.Latency.P99/1000, r.Latency.P999/1000)
+	line := func(name string, q Quantiles) {
+		fmt.Fprintf(w, "%d streams, %s\tp50 %.1f ms\tp99 %.1f ms\tp99.9 %.1f ms\n", r.Streams, name, q.P50/1000, q.P99/1000, q.P999/1000)
+	}
+	line("delta to event", r.Latency)
+	line("through a bare fan-out", r.Bare)
+	fmt.Fprintf(w, "relative to the bare fan-out\tp50 %.2f\tp99 %.2f\tp99.9 %.2f\n", r.Latency.P50/r.Bare.P50, r.Latency.P99/r.Bare.P99, r.Latency.P999/r.Bare.P999)
 	fmt.Fprintf(w, "delivered\t%d\tlost %d\ttwice %d\n", r.Delivered, r.Lost, r.Twice)
 	fmt.Fprintf(w, "memory of the server before the events\t%.1f KiB per stream\n", r.PerStream)
 	fmt.Fprintf(w, "CPU of the server\t%.1f µs per delivered event\n", r.ServerCPU)

@@ -29,6 +29,7 @@ type Server struct {
 	cmd  *exec.Cmd
 	log  bytes.Buffer
 	page string
+	dir  string // of the data
 }
 
 // OnServer runs a measurement on a new server for so many streams, with further flags.
@@ -38,14 +39,14 @@ func OnServer(ctx context.Context, program string, streams int, measure func(s *
 		return err
 	}
 	ctx, kill := context.WithCancel(ctx)
-	var s Server
+	s := Server{dir: dir}
 	flags = append([]string{
 		"serve", "--data-dir", dir, "--http-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
 		"--http-max-clients", strconv.Itoa(streams + 2*warmUp), "--texts", "every", "--log-level", "error",
 	}, flags...)
 	s.cmd = exec.CommandContext(ctx, program, flags...)
 	s.cmd.Stderr = &s.log
-	if err = s.start(ctx, dir); err == nil {
+	if err = s.start(ctx); err == nil {
 		err = errors.Join(measure(&s), s.Broker.Close())
 	}
 	kill() // the measurement is over: streams need not be ended in order
@@ -54,7 +55,7 @@ func OnServer(ctx context.Context, program string, streams int, measure func(s *
 }
 
 // start starts the process and reads the address of its page from its output.
-func (s *Server) start(ctx context.Context, dir string) error {
+func (s *Server) start(ctx context.Context) error {
 	out, err := s.cmd.StdoutPipe()
 	if err == nil {
 		err = s.cmd.Start()
@@ -72,7 +73,7 @@ func (s *Server) start(ctx context.Context, dir string) error {
 		return fmt.Errorf("the server did not start: %s", s.log.String())
 	}
 	go io.Copy(io.Discard, out) //nolint:errcheck // the pipe ends with the process
-	b, err := client.Dial(ctx, client.BrokerOptions{Config: natsserver.Config{DataDir: dir}})
+	b, err := client.Dial(ctx, client.BrokerOptions{Config: natsserver.Config{DataDir: s.dir}})
 	s.feed = newFeed(b)
 	return err
 }

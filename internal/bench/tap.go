@@ -95,7 +95,7 @@ func (o *TapOptions) Measure(ctx context.Context) (*TapResult, error) {
 	return r, err
 }
 
-// startBare starts a process with the bare proxy, and returns its URL.
+// startBare starts a process of ServeBare, and returns its URL.
 func startBare(ctx context.Context, program, upstream string) (address string, stop func(), err error) {
 	ctx, kill := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, program, "bench", "bare", upstream)
@@ -105,29 +105,36 @@ func startBare(ctx context.Context, program, upstream string) (address string, s
 	}
 	if err != nil {
 		kill()
-		return "", nil, fmt.Errorf("starting the bare proxy: %w", err)
+		return "", nil, fmt.Errorf("starting the bare server: %w", err)
 	}
 	_, err = fmt.Fscanln(out, &address)
 	return address, func() { kill(); _ = cmd.Wait() }, err
 }
 
-// ServeBare serves httputil.ReverseProxy without any settings, until ctx ends. It prints
-// its URL.
+// ServeBare serves what a measurement compares with, until ctx ends: the bare fan-out of the
+// events of a NATS server, or httputil.ReverseProxy without any settings. It prints its URL.
 func ServeBare(ctx context.Context, upstream string, out io.Writer) error {
 	target, err := url.Parse(upstream)
 	if err != nil {
 		return err
 	}
-	bare, err := serveHTTP(&httputil.ReverseProxy{
+	if target.Scheme == "nats" {
+		return serveFan(ctx, upstream, out)
+	}
+	return serveUntil(ctx, &httputil.ReverseProxy{
 		Rewrite:  func(p *httputil.ProxyRequest) { p.SetURL(target) },
 		ErrorLog: log.New(io.Discard, "", 0), // the cut answers are counted
-	})
+	}, out)
+}
+
+func serveUntil(ctx context.Context, h http.Handler, out io.Writer) error {
+	s, err := serveHTTP(h)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "http://"+bare.Addr)
+	fmt.Fprintln(out, "http://"+s.Addr)
 	<-ctx.Done()
-	return bare.Close()
+	return s.Close()
 }
 
 func median(list []float64) float64 {
