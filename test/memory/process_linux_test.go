@@ -152,10 +152,18 @@ func (m memory) String() string {
 	return fmt.Sprintf("resident %d MB, peak %d MB, %.0f s of CPU time", m.resident/1e6, m.peak/1e6, m.cpu.Seconds())
 }
 
+// pid returns the number of the process, which is this one if the program does not run.
+func (p *process) pid() int {
+	if p.cmd == nil {
+		return os.Getpid()
+	}
+	return p.cmd.Process.Pid
+}
+
 // memory returns the memory and CPU time of the process.
 func (p *process) memory() memory {
 	p.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid()))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -181,7 +189,7 @@ const tick = 10 * time.Millisecond
 // which may contain spaces.
 func (p *process) cpu() time.Duration {
 	p.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid()))
 	if err != nil {
 		p.t.Fatal(err)
 	}
