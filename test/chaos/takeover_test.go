@@ -1,0 +1,123 @@
+package chaos
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/test/testkit"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const takeoverSessions = 24 // some in each partition
+
+// TestTakeover measures how long calls wait for their events when one of two processes is
+// killed, and when the server is killed that leads the event stream: NATS elects another
+// leader after 4 to 9 s. STREAMER_TAKEOVERS sets how often.
+func TestTakeover(t *testing.T) {
+	testkit.Campaign(t)
+	rounds := 2
+	if s := os.Getenv("STREAMER_TAKEOVERS"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			t.Fatalf("STREAMER_TAKEOVERS=%s: need an integer of at least 1", s)
+		}
+		rounds = n
+	}
+	logs := logDir(t)
+	programs := build(t, "")
+	c := newCluster(t, programs.server, logs, [size]string{})
+	f := newFleet(t, programs.streamer, logs, c, 1, [size]string{})
+	b := openBroker(t, c, broker.Options{})
+	f.workers[2].end(syscall.SIGTERM)
+	nc := connect(t, c.url())
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &ledger{t: t}
+	var took [2][]time.Duration // of processes, of servers
+	for round := range rounds {
+		victim := f.workers[round/2%2]
+		if round%2 == 1 {
+			victim = c.servers[c.leader(nc, "TOOLCALLS")]
+		}
+		awaitPartitions(t, b)
+		for i := range 2 {
+			testkit.Until(t, "half of the partitions", func() error { return f.carries(i, partitions/2) })
+		}
+		d := takeover(t, nc, js, l, victim, fmt.Sprint("round", round))
+		t.Logf("%s killed: %.2f s", victim.name, d.Seconds())
+		took[round%2] = append(took[round%2], d)
+		victim.start()
+	}
+	for i, what := range []string{"processes", "servers"} {
+		if all := took[i]; len(all) > 0 {
+			slices.Sort(all)
+			t.Logf("%d %s killed: p50 %.2f s, p99 %.2f s", len(all), what, all[len(all)/2].Seconds(), all[len(all)*99/100].Seconds())
+		}
+	}
+}
+
+// carries returns an error unless a process carries n partitions.
+func (f *fleet) carries(i, n int) error {
+	reply, err := http.Get("http://" + f.http[i] + "/metrics")
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	if err == nil && !strings.Contains(string(text), fmt.Sprintf("\nstreamer_partitions_carried %d\n", n)) {
+		err = fmt.Errorf("process %d does not carry %d partitions", i, n)
+	}
+	return err
+}
+
+// takeover kills a process, publishes a call in each of many sessions, and returns how long
+// after the kill all of them had begun.
+func takeover(t *testing.T, nc *nats.Conn, js jetstream.JetStream, l *ledger, victim *process, prefix string) time.Duration {
+	t.Helper()
+	starts := make(chan *nats.Msg, 10*takeoverSessions)
+	sub, err := nc.ChanSubscribe("toolcalls.*.event.tool_call_start", starts)
+	if err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Unsubscribe()
+	killed := time.Now()
+	victim.end(syscall.SIGKILL)
+	var wg sync.WaitGroup
+	for i := range takeoverSessions {
+		wg.Go(func() {
+			token := prefix + "-" + strconv.Itoa(i)
+			open := `{"role":"assistant","tool_calls":[{"index":0,"id":"call","function":{"name":"count","arguments":"{}"}}]}`
+			l.store(js, entry{msgID: token, token: token, kind: "delta"}, chunk("m", open, "null").data)
+		})
+	}
+	defer wg.Wait()
+	timeout := time.After(time.Minute)
+	for begun := map[string]bool{}; len(begun) < takeoverSessions; {
+		select {
+		case m := <-starts:
+			if token := strings.Split(m.Subject, ".")[1]; strings.HasPrefix(token, prefix+"-") {
+				begun[token] = true
+			}
+		case <-timeout:
+			t.Fatalf("a minute after the kill, %d of %d calls have begun", len(begun), takeoverSessions)
+		}
+	}
+	return time.Since(killed)
+}
