@@ -116,8 +116,13 @@ func (g *Gateway) publishError(w http.ResponseWriter, session string, kind input
 		return tooLarge(g.opts.MaxBody)
 	}
 	if certain, ok := errors.AsType[*NotStoredError](err); ok {
+		status := http.StatusServiceUnavailable
+		if certain.Busy {
+			status = http.StatusTooManyRequests
+			g.counts.throttled.Add(1)
+		}
 		w.Header().Set("Retry-After", "10")
-		return respond.Refuse(http.StatusServiceUnavailable, "the input is not stored: "+certain.Why.Error())
+		return respond.Refuse(status, "the input is not stored: "+certain.Why.Error())
 	}
 	g.log.Error().Err(err).Str("session", session).Str("kind", string(kind)).Msg("input not stored")
 	if errors.Is(err, inputs.ErrFull) {

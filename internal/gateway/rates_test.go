@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -44,6 +45,17 @@ func TestInputRates(t *testing.T) {
 	}
 	if g.counts.throttled.Load() == before {
 		t.Error("no input of it waited")
+	}
+}
+
+// TestBusy: an input that is refused because too many wait gets 429 with the reason.
+func TestBusy(t *testing.T) {
+	store := newMemory()
+	url := serve(t, Options{}, store)
+	store.broken = &NotStoredError{Why: errors.New("the worker is 45s behind"), Busy: true}
+	resp, body := do(t, "POST", url+"/v1/sessions/a/deltas", "{}")
+	if resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "10" || !strings.Contains(body, "the worker is 45s behind") {
+		t.Errorf("got %d %v %s, want 429 with the reason", resp.StatusCode, resp.Header, body)
 	}
 }
 

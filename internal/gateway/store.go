@@ -17,7 +17,10 @@ var ErrNotOpen = errors.New("gateway: not open for inputs yet")
 var ErrHeld = errors.New("the session is held: `streamer recover` shows what can be done")
 
 // NotStoredError is the error for an input that is certainly not stored. Clients read why.
-type NotStoredError struct{ Why error }
+type NotStoredError struct {
+	Why  error
+	Busy bool // clients send more than is processed
+}
 
 // Error returns that the input is not stored, and why.
 func (e *NotStoredError) Error() string { return "gateway: not stored: " + e.Why.Error() }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"streamer/internal/client"
 	"streamer/internal/gateway"
@@ -15,9 +17,11 @@ import (
 
 type store struct {
 	*client.Broker
-	problem func() error    // why this process is not ready
-	opened  <-chan struct{} // closed when inputs are accepted
-	pause   *pause
+	problem func() error // why this process is not ready
+	// overload returns how far an overloaded partition is behind, 0 for others.
+	overload func(partition int) time.Duration
+	opened   <-chan struct{} // closed when inputs are accepted
+	pause    *pause
 	// announced are the sessions of Server.Announced.
 	announced *[]gateway.SessionInfo
 }
@@ -34,7 +38,9 @@ func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, 
 	return list[:min(limit, len(list))], err
 }
 
-func (s *Server) store() store { return store{s.Broker, s.problem, s.opened, &s.pause, &s.Announced} }
+func (s *Server) store() store {
+	return store{s.Broker, s.problem, s.Worker.Overload, s.opened, &s.pause, &s.Announced}
+}
 
 var errPaused = errors.New("new sessions are refused: streamer is paused or ends")
 
@@ -45,6 +51,9 @@ func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgI
 	case <-s.opened:
 		if err := s.Broken(); err != nil {
 			return 0, &gateway.NotStoredError{Why: err}
+		}
+		if late := s.overload(s.Partition(token)); late > 0 && kind == inputs.Delta {
+			return 0, &gateway.NotStoredError{Why: fmt.Errorf("the worker is %s behind; deltas are accepted again when it has caught up", late.Round(time.Second)), Busy: true}
 		}
 		if s.pause.refuses() && kind == inputs.Delta {
 			if known, err := s.Exists(ctx, token); err != nil || !known {

@@ -71,6 +71,8 @@ type status struct {
 	settled                       atomic.Bool // taken over, and the settings of its instance are in force
 	sessions, stuck, open, queued atomic.Int64
 	checkpoint, next              atomic.Uint64
+	// taken is when the partition was taken over, in Unix milliseconds; 0 if it is not carried.
+	taken atomic.Int64
 	// since is the timestamp of the oldest input that is not folded, or when
 	// reading stopped, in Unix milliseconds; 0 where the log is folded to its
 	// end. beat is when the owner last updated the status.
@@ -142,6 +144,7 @@ func (s *statuses) all() iter.Seq2[int, *status] {
 // behind.
 func (s *status) begin(now time.Time) {
 	s.carried.Store(true)
+	s.taken.CompareAndSwap(0, now.UnixMilli())
 	s.since.CompareAndSwap(0, now.UnixMilli())
 }
 
@@ -150,7 +153,7 @@ func (s *status) retire() {
 	s.carried.Store(false)
 	s.settled.Store(false)
 	s.held.Store(nil)
-	for _, g := range []*atomic.Int64{&s.sessions, &s.stuck, &s.open, &s.queued, &s.since, &s.beat} {
+	for _, g := range []*atomic.Int64{&s.sessions, &s.stuck, &s.open, &s.queued, &s.since, &s.beat, &s.taken} {
 		g.Store(0)
 	}
 }
@@ -250,6 +253,20 @@ func (w *Worker) Warnings() (list []string) {
 
 // farBehind is the age of what a partition folds from which it is a problem.
 const farBehind = time.Minute
+
+// Overload returns how far a partition is behind, if it will be far behind soon, and a minute
+// has not sufficed to work its backlog off. Otherwise it returns 0.
+func (w *Worker) Overload(partition int) time.Duration {
+	return w.statuses.of(partition).overload(time.Now())
+}
+
+func (s *status) overload(now time.Time) time.Duration {
+	d := s.behind(now)
+	if s.since.Load() == 0 || d <= farBehind/2 || now.Sub(time.UnixMilli(s.taken.Load())) <= farBehind {
+		return 0
+	}
+	return d
+}
 
 // late returns which partition is furthest behind, or nil if none is far behind.
 func (w *Worker) late(now time.Time) error {

@@ -185,3 +185,33 @@ func TestBehind(t *testing.T) {
 		})
 	}
 }
+
+// TestOverload: a partition is overloaded if it is far behind a minute after it was taken
+// over. Before, it may read what was stored while it had no owner.
+func TestOverload(t *testing.T) {
+	now := time.Now()
+	for _, c := range []struct {
+		what         string
+		since, taken time.Duration // ago
+		want         time.Duration
+	}{
+		{"some seconds late", 20 * time.Second, time.Hour, 0},
+		{"late", 40 * time.Second, time.Hour, 40 * time.Second},
+		{"late after an outage", time.Hour, 30 * time.Second, 0},
+		{"still late after an outage", time.Hour, 2 * time.Minute, time.Hour},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			var st status
+			st.since.Store(now.Add(-c.since).UnixMilli())
+			st.taken.Store(now.Add(-c.taken).UnixMilli())
+			if got := st.overload(now).Round(time.Second); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+	st := new(status)
+	st.taken.Store(now.Add(-time.Hour).UnixMilli())
+	if got := st.overload(now); got != 0 {
+		t.Errorf("a partition that has read everything: got %v", got)
+	}
+}
