@@ -298,6 +298,10 @@ func (s *Server) Opened() <-chan struct{} { return s.opened }
 // Watched reports whether an open event stream shows a session.
 func (s *Server) Watched(session string) bool { return s.gateway.Watched(session) }
 
+// Usage returns the limits of the clients that store inputs, and those that reach them. The
+// server has a page.
+func (s *Server) Usage() gateway.Usage { return s.gateway.Usage() }
+
 // Embedded reports whether the NATS server runs in this process.
 func (s *Server) Embedded() bool { return s.config.Broker.URL == "" }
 
