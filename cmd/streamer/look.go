@@ -8,6 +8,7 @@ import (
 	"streamer/internal/cli"
 	"streamer/internal/client"
 	"streamer/internal/inspect"
+	"streamer/internal/server"
 )
 
 type jsonFlag struct {
@@ -111,10 +112,15 @@ type sinksCommand struct {
 	Name string `arg:"" optional:"" help:"sink whose dead letters are printed; if absent, the sinks"`
 	client.NATSFlags
 	jsonFlag
+	Again bool `help:"deliver the dead letters of the sink, by default of default, once more, and remove those that are accepted; needs --sink-url"`
+	server.SinkTarget
 }
 
 func (c *sinksCommand) Run(ctx context.Context, std stdio) error {
 	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
+		if c.Again {
+			return inspect.Redeliver(ctx, b, std.out, &c.SinkTarget, c.Name)
+		}
 		return inspect.Sinks(ctx, b, c.output(std.out), c.Name)
 	})
 }

@@ -84,7 +84,7 @@ func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestio
 	}
 	g.rates.count(g.storer(r), repeated)
 	a.Duplicate = repeated && in.kind != inputs.Interrupt // whose answer is the same each time
-	if in.kind == inputs.Interrupt { // which is stored before anything is read
+	if in.kind == inputs.Interrupt {                      // which is stored before anything is read
 		first, err := g.store.FirstEvent(ctx, in.token)
 		a.Accepted, a.Unknown = true, err == nil && (first.Seq == 0 || first.ID.Seq >= a.Seq)
 	}

@@ -3,10 +3,15 @@ package inspect
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"strconv"
 
 	"streamer/internal/client"
+	"streamer/internal/server"
 	"streamer/internal/sink"
+
+	"github.com/rs/zerolog"
 )
 
 // Sinks writes the sinks or, with a name, the dead letters of one.
@@ -48,4 +53,23 @@ func Sinks(ctx context.Context, b *client.Broker, o Output, name string) error {
 		return nil
 	}
 	return writeTable(o.W, o.Paint, rows)
+}
+
+// Redeliver delivers the dead letters of a sink once more, and writes how many were accepted.
+// It is an error if others stay.
+func Redeliver(ctx context.Context, b *client.Broker, w io.Writer, target *server.SinkTarget, name string) error {
+	o, err := target.Target(name)
+	if err != nil {
+		return err
+	}
+	s, err := sink.New(o, b, zerolog.Nop())
+	if err != nil {
+		return fmt.Errorf("--sink-url, or the name: %w", err)
+	}
+	accepted, left, err := s.Again(ctx)
+	fmt.Fprintf(w, "dead letters of sink %s: %d accepted and removed, %d refused or without a stored event\n", s.Name, accepted, left)
+	if err == nil && left > 0 {
+		err = fmt.Errorf("%d dead letters of sink %s stay", left, s.Name)
+	}
+	return err
 }

@@ -130,6 +130,11 @@ func Letters(ctx context.Context, b Broker, name string, fn func(Dead) error) er
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
+	return letters(ctx, js, name, func(_ uint64, d Dead) error { return fn(d) })
+}
+
+// letters calls fn with the sequences of the dead letters of a sink too.
+func letters(ctx context.Context, js jetstream.JetStream, name string, fn func(seq uint64, d Dead) error) error {
 	consumer, err := js.OrderedConsumer(ctx, broker.StreamDead, jetstream.OrderedConsumerConfig{FilterSubjects: []string{broker.RootDead + name + ".>"}})
 	if err != nil {
 		return fmt.Errorf("sink: dead letters of %s: %w", name, err)
@@ -143,10 +148,14 @@ func Letters(ctx context.Context, b Broker, name string, fn func(Dead) error) er
 		for m := range batch.Messages() {
 			n++
 			var d Dead
-			if err := json.Unmarshal(m.Data(), &d); err != nil {
+			meta, err := m.Metadata()
+			if err == nil {
+				err = json.Unmarshal(m.Data(), &d)
+			}
+			if err != nil {
 				return fmt.Errorf("sink: dead letter on %s: %w", m.Subject(), err)
 			}
-			if err := fn(d); err != nil {
+			if err := fn(meta.Sequence.Stream, d); err != nil {
 				return err
 			}
 		}

@@ -306,6 +306,51 @@ func TestDead(t *testing.T) {
 	})
 }
 
+// TestAgain: dead letters that are accepted are removed, and those that are refused stay, as do
+// all while the server does not answer.
+func TestAgain(t *testing.T) {
+	s := newSource(t)
+	refuse := "s"
+	v := newReceiver(t, func(q request) int {
+		switch {
+		case refuse == "busy":
+			return http.StatusServiceUnavailable
+		case refuse != "" && strings.Contains(string(q.body), `"session":"`+refuse):
+			return http.StatusUnprocessableEntity
+		}
+		return http.StatusOK
+	})
+	made, stop := s.run(Options{URL: v.URL})
+	if accepted, left, err := made.Again(t.Context()); accepted+left > 0 || err != nil {
+		t.Errorf("without dead letters: got %d, %d, %v", accepted, left, err)
+	}
+	s.event("s1", 2, events.ToolCallStart)
+	s.event("s2", 3, events.ToolCallStart)
+	s.event("s1", 4, events.ToolCallResult)
+	testkit.Until(t, "the dead letters", func() error {
+		if _, _, dead := made.Counts(); dead != 3 {
+			return fmt.Errorf("%d are dead", dead)
+		}
+		return nil
+	})
+	stop()
+	for _, c := range []struct {
+		refuse                    string
+		accepted, left, remaining int
+	}{{"busy", 0, 0, 3}, {"s2", 2, 1, 1}, {"", 1, 0, 0}, {"", 0, 0, 0}} {
+		refuse = c.refuse
+		accepted, left, err := made.Again(t.Context())
+		if accepted != c.accepted || left != c.left || (err != nil) != (c.refuse == "busy") {
+			t.Errorf("refusing %q: got %d accepted, %d left, %v", c.refuse, accepted, left, err)
+		}
+		remaining := 0
+		if err := Letters(t.Context(), s.Broker, "default", func(Dead) error { remaining++; return nil }); err != nil || remaining != c.remaining {
+			t.Errorf("refusing %q: %d dead letters remain, %v; want %d", c.refuse, remaining, err, c.remaining)
+		}
+	}
+	v.await(t, "s1 2.0", "s1 4.0", "s2 3.0")
+}
+
 // TestOptions: what cannot work is refused, and no error has the URL, which may have a
 // secret.
 func TestOptions(t *testing.T) {
