@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"streamer/internal/client"
@@ -47,9 +46,8 @@ type ToolTimeout lifecycle.ToolRule
 
 // UnmarshalText parses PATTERN=DURATION.
 func (t *ToolTimeout) UnmarshalText(text []byte) error {
-	pattern, value, ok := strings.Cut(string(text), "=")
-	d, err := time.ParseDuration(value)
-	if !ok || err != nil || d <= 0 || pattern == "" {
+	pattern, d, ok := patternDuration(text)
+	if !ok {
 		return fmt.Errorf("%q: %w", text, errToolTimeout)
 	}
 	*t = ToolTimeout{Pattern: pattern, ResultTimeout: lifecycle.Of(d)}
@@ -101,10 +99,12 @@ type WorkerFlags struct {
 	SaveEvery     time.Duration `group:"worker" placeholder:"DURATION" default:"${save_every}" help:"time from the first input of a session to its first snapshot; four times as long for later ones while inputs arrive"`
 	OutageGrace   time.Duration `group:"worker" placeholder:"DURATION" default:"${outage_grace}" help:"maximum extension of deadlines that expired during an outage; never more than the outage lasted"`
 	EvictAfter    time.Duration `group:"worker" placeholder:"DURATION" default:"${evict_after}" help:"idle time after which a session with a current snapshot is compressed in memory"`
+	Retain        []Retention   `group:"worker" placeholder:"PATTERN=DURATION" sep:"none" help:"erasure of finished sessions, by the pattern of their names and the time without inputs, such as tmp-*=1h; may be repeated, the first match counts"`
 	SessionMemory int           `group:"worker" placeholder:"MIB" help:"maximum memory of sessions in MiB; beyond it, the least recently used are compressed, then removed, and read again when they return; if 0, 256"`
 }
 
 func (f *WorkerFlags) set(c *Config) {
+	c.Retain = f.Retain
 	o := &c.Worker
 	o.SnapshotEvery, o.EvictAfter, o.MaxMemory = f.SaveEvery, f.EvictAfter, f.SessionMemory<<20
 	o.Grace = cmp.Or(f.OutageGrace, -1) // the worker's 0 is its default

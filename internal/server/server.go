@@ -97,6 +97,10 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if err := s.openBroker(ctx, &options); err != nil {
 		return err
 	}
+	_, kept := s.Broker.Retention()
+	if err := checkRetain(s.config.Retain, kept); err != nil {
+		return err
+	}
 	rules, err := s.config.Rules.Fold(s.Broker.Retention())
 	if err != nil {
 		return err
@@ -176,6 +180,9 @@ func (s *Server) Run(ctx context.Context) error {
 			defer stop()
 			errs <- s.Worker.RunShared(ctx, s.Broker, s.Broker.Partitions())
 		})
+	}
+	if s.config.Roles.Worker && len(s.config.Retain) > 0 {
+		wg.Go(func() { s.retain(ctx) })
 	}
 	if s.sink != nil {
 		wg.Go(func() {
