@@ -36,16 +36,8 @@ func (g *Gateway) begin(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.opts.StoreTimeout)
 	defer cancel()
-	a, now := g.rates.allowance(storer), time.Now()
-	if a.add(&g.rates, in.token, g.opts.MaxOpen, now) {
-		return nil
-	}
-	for token, last := range a.due(now) {
-		if g.ended(ctx, token, last) {
-			a.remove(&g.rates, token, last)
-		}
-	}
-	if a.add(&g.rates, in.token, g.opts.MaxOpen, now) {
+	ended := func(token string, last time.Time) bool { return g.ended(ctx, token, time.Since(last)) }
+	if g.rates.allowance(storer).add(in.token, g.opts.MaxOpen, ended) {
 		return nil
 	}
 	g.throttle(storer)
@@ -53,9 +45,8 @@ func (g *Gateway) begin(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	return respond.Refuse(http.StatusTooManyRequests, fmt.Sprintf("the session is not begun: %s has %d open sessions, which is the maximum; finish or end one", whose(r), g.opts.MaxOpen))
 }
 
-// ended reports whether no run of a session is open.
-func (g *Gateway) ended(ctx context.Context, token string, last time.Time) bool {
-	quiet := time.Since(last)
+// ended reports whether no run of a session is open that had no deltas for a time.
+func (g *Gateway) ended(ctx context.Context, token string, quiet time.Duration) bool {
 	if quiet < settleTime {
 		return false
 	}
@@ -64,52 +55,26 @@ func (g *Gateway) ended(ctx context.Context, token string, last time.Time) bool 
 		return false
 	}
 	finished, err := g.store.LastOf(ctx, token, events.RunFinished)
-	if started.Seq == 0 && finished.Seq == 0 {
-		return err == nil && quiet >= unfoldedTime
-	}
-	return err == nil && finished.Seq > started.Seq
+	return err == nil && (finished.Seq > started.Seq || started.Seq == 0 && quiet >= unfoldedTime)
 }
 
-// add notes deltas of a session, and reports whether it is one of most open ones.
-func (o *opened) add(q *rates, token string, most int, now time.Time) bool {
+// add notes deltas of a session, and reports whether it is one of most open ones. Above that
+// it looks which of them have ended.
+func (o *opened) add(token string, most int, ended func(token string, last time.Time) bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, known := o.last[token]; !known {
-		if len(o.last) >= most {
-			return false
-		}
-		q.sessions.Add(1)
+	now := time.Now()
+	_, known := o.last[token]
+	if !known && len(o.last) >= most && now.Sub(o.looked) >= lookEvery {
+		o.looked = now
+		maps.DeleteFunc(o.last, ended)
+	}
+	if !known && len(o.last) >= most {
+		return false
 	}
 	if o.last == nil {
 		o.last = map[string]time.Time{}
 	}
 	o.last[token] = now
 	return true
-}
-
-// due returns the sessions that may have ended; none soon after the last time.
-func (o *opened) due(now time.Time) map[string]time.Time {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if now.Sub(o.looked) < lookEvery {
-		return nil
-	}
-	o.looked = now
-	return maps.Clone(o.last)
-}
-
-// remove removes a session that had no deltas since.
-func (o *opened) remove(q *rates, token string, since time.Time) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.last[token].Equal(since) {
-		delete(o.last, token)
-		q.sessions.Add(-1)
-	}
-}
-
-func (o *opened) count() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.last)
 }

@@ -65,7 +65,7 @@ func TestOpenSessions(t *testing.T) {
 		time.Sleep(unfoldedTime)
 		post("alice", "s4/deltas", 202) // instead of s3, which has no events
 		post("alice", "s5/deltas", 429) // s2 has a run that is open
-		want := []ClientUsage{{"subject issuer alice", 2, 6, 0, 4}}
+		want := []ClientUsage{{"subject issuer\nalice", 2, true, 6, 0, 4}}
 		if u := g.Usage(); u.Sessions != 2 || !slices.Equal(u.Clients, want) {
 			t.Errorf("got %+v, want %+v", u, want)
 		}
@@ -73,19 +73,6 @@ func TestOpenSessions(t *testing.T) {
 			t.Errorf("%d inputs are counted as throttled, want 4", n)
 		}
 	})
-}
-
-// TestOpenedBound: the number of sessions that are remembered is bounded.
-func TestOpenedBound(t *testing.T) {
-	var q rates
-	for i := range maxOpened + 1 {
-		if !q.allowance(strconv.Itoa(i%7)).add(&q, strconv.Itoa(i), maxOpened, time.Time{}) {
-			t.Fatalf("session %d is not added", i)
-		}
-	}
-	if q.allowance("other"); q.sessions.Load() > maxOpened {
-		t.Errorf("%d sessions are remembered", q.sessions.Load())
-	}
 }
 
 // TestRepeated: an input that was stored before is named in the answer, and counted.
@@ -97,7 +84,7 @@ func TestRepeated(t *testing.T) {
 			t.Errorf("got %s, want a duplicate: %t", body, repeated)
 		}
 	}
-	const want = `streamer_http_inputs_repeated_total{client="subject issuer alice"} 1`
+	const want = `streamer_http_inputs_repeated_total{client="subject issuer\nalice"} 1`
 	if _, body := do(t, "GET", url+"/metrics", "", "Authorization: Bearer alice"); !strings.Contains(body, want) {
 		t.Errorf("got %s, want %s", body, want)
 	}

@@ -21,8 +21,6 @@ type rates struct {
 	inputs, bytes int // per second; 0 is no limit
 	maxBody       int // bytes that may come at once, or those of a second
 
-	sessions atomic.Int64 // known to be open, of all holders
-
 	mu sync.Mutex
 	of map[string]*allowance
 }
@@ -30,19 +28,13 @@ type rates struct {
 // allowance is what a holder may store at once, and what it has stored since it is
 // remembered.
 type allowance struct {
-	inputs, bytes *rate.Limiter
-	label         string // of the holder, in metrics
-
+	inputs, bytes             *rate.Limiter
 	stored, repeated, refused atomic.Uint64 // inputs; repeated ones were stored before
 	opened
 }
 
-// The numbers of holders, and of their open sessions, that are remembered. One more, and
-// all begin anew.
-const (
-	maxAllowances = 10_000
-	maxOpened     = 100_000
-)
+// maxAllowances bounds the holders that are remembered. One more, and all begin anew.
+const maxAllowances = 10_000
 
 // take takes an input from the allowance of a holder. It returns the time after which the
 // input is within its rates, and undo, which gives it back. The holder "" has no limit.
@@ -64,14 +56,10 @@ func (q *rates) allowance(holder string) *allowance {
 	if a := q.of[holder]; a != nil {
 		return a
 	}
-	if q.of == nil || len(q.of) == maxAllowances || q.sessions.Load() >= maxOpened {
+	if q.of == nil || len(q.of) == maxAllowances {
 		q.of = map[string]*allowance{}
-		q.sessions.Store(0)
 	}
-	a := &allowance{inputs: newLimiter(q.inputs, 1), bytes: newLimiter(q.bytes, q.maxBody), label: otherClients}
-	if len(q.of) < maxLabels {
-		a.label = clientLabel(holder)
-	}
+	a := &allowance{inputs: newLimiter(q.inputs, 1), bytes: newLimiter(q.bytes, q.maxBody)}
 	q.of[holder] = a
 	return a
 }

@@ -18,14 +18,13 @@ const usageTime = 300 * time.Millisecond
 
 // usages returns the use of each gateway that answers.
 func (d diagnosis) usages(ctx context.Context) (list []gateway.Usage, err error) {
-	nc := d.Conn()
-	inbox := nc.NewInbox()
-	answers, err := nc.SubscribeSync(inbox)
+	inbox := d.Conn().NewInbox()
+	answers, err := d.Conn().SubscribeSync(inbox)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = answers.Unsubscribe() }() // fails only if the connection is closed
-	if err := nc.PublishRequest(micro.APIPrefix+".STATS.streamer", inbox, nil); err != nil {
+	if err := d.Conn().PublishRequest(micro.APIPrefix+".STATS.streamer", inbox, nil); err != nil {
 		return nil, err
 	}
 	for {
@@ -35,14 +34,13 @@ func (d diagnosis) usages(ctx context.Context) (list []gateway.Usage, err error)
 		if err != nil {
 			return list, nil // no other answer
 		}
-		var stats micro.Stats
-		if json.Unmarshal(m.Data, &stats) != nil {
-			continue // no service is there
+		var stats struct {
+			Endpoints []struct{ Data *gateway.Usage }
 		}
+		_ = json.Unmarshal(m.Data, &stats) // an answer that no service is there has no data
 		for _, e := range stats.Endpoints {
-			var u gateway.Usage
-			if len(e.Data) > 0 && json.Unmarshal(e.Data, &u) == nil {
-				list = append(list, u)
+			if e.Data != nil {
+				list = append(list, *e.Data)
 			}
 		}
 	}
@@ -56,44 +54,24 @@ func (d diagnosis) clients(ctx context.Context) {
 	list, err := d.usages(ctx)
 	if err != nil {
 		d.warn("limits", "", "the gateways cannot be asked: %v", err)
-		return
 	}
 	var limits []string
 	for _, u := range list {
-		if text := limitsText(&u); !slices.Contains(limits, text) {
-			limits = append(limits, text)
-		}
+		limits = append(limits, fmt.Sprintf("a client over HTTP, at each of %d gateways: %d inputs and %d bytes per second, %d open sessions (0 is no limit)", len(list), u.Inputs, u.Bytes, u.Sessions))
 	}
-	if len(limits) > 0 {
-		d.ok("limits", "gateways: %d, each for a client over HTTP: %s", len(list), strings.Join(limits, "; other ones: "))
+	slices.Sort(limits)
+	for _, text := range slices.Compact(limits) {
+		d.ok("limits", "%s", text)
 	}
 	for _, u := range list {
 		for _, c := range u.Clients {
-			text := fmt.Sprintf("%s: %d refused or delayed, %d open sessions, %d of %d inputs repeated", printable(c.Client), c.Refused, c.Open, c.Repeated, c.Stored)
-			switch {
-			case c.Refused > 0 || u.Near(&c):
-				d.warn("client", "raise the limit (--http-max-inputs, --http-max-input-bytes, --http-max-sessions), or have the client do less", "%s", text)
-			case c.Repeated*100 >= c.Stored*manyRepeated:
-				d.warn("client", "use a new Idempotency-Key for each input: one with the key of another is not stored", "%s", text)
-			default:
-				d.ok("client", "%s", text)
+			report := d.ok
+			if c.Refused > 0 || c.Near || c.Repeated*100 >= c.Inputs*manyRepeated {
+				report = func(check, format string, args ...any) {
+					d.warn(check, "raise the limit (--http-max-inputs, --http-max-input-bytes, --http-max-sessions); use a new Idempotency-Key for each input", format, args...)
+				}
 			}
+			report("client", "%s: %d refused or delayed, %d open sessions, %d of %d inputs repeated", printable(strings.ReplaceAll(c.Client, "\n", " ")), c.Refused, c.Open, c.Repeated, c.Inputs)
 		}
 	}
-}
-
-func limitsText(u *gateway.Usage) string {
-	var list []string
-	for _, l := range []struct {
-		most int
-		of   string
-	}{{u.Inputs, "inputs per second"}, {u.Bytes, "bytes per second"}, {u.Sessions, "open sessions"}} {
-		if l.most > 0 {
-			list = append(list, fmt.Sprintf("%d %s", l.most, l.of))
-		}
-	}
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, ", ")
 }

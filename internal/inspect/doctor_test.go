@@ -101,7 +101,7 @@ func TestDiagnoseClients(t *testing.T) {
 			t.Errorf("got the warnings %q, want %q", warned, want)
 		}
 	}
-	if ok := failing(fs, OK); !slices.Contains(ok, "limits: gateways: 1, each for a client over HTTP: 2 open sessions") {
+	if ok := failing(fs, OK); !slices.Contains(ok, "limits: a client over HTTP, at each of 1 gateways: 0 inputs and 0 bytes per second, 2 open sessions (0 is no limit)") {
 		t.Errorf("got %q, want the limits", ok)
 	}
 }

@@ -19,7 +19,7 @@ import (
 func TestRetain(t *testing.T) {
 	c := NewConfig()
 	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = t.TempDir(), "127.0.0.1:0", ""
-	c.Retain = []Retention{{"tmp-kept-*", time.Hour}, {"tmp-*", time.Nanosecond}}
+	c.Retain = []PatternTime{{"tmp-kept-*", time.Hour}, {"tmp-*", time.Nanosecond}}
 	s := openConfig(t, c)
 	run(t, s)
 	for _, session := range []string{"tmp-kept-1", "tmp-1", "other"} {
@@ -49,26 +49,21 @@ func TestRetain(t *testing.T) {
 		t.Errorf("got the event %+v, %v", last, err)
 	}
 	s.Close()
-	c.Retain = []Retention{{"tmp-*", 25 * time.Hour}}
+	c.Retain = []PatternTime{{"tmp-*", 25 * time.Hour}}
 	if _, err := Open(t.Context(), c, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "invalid --retain tmp-*=25h0m0s: events are kept 24h0m0s; keep them longer with streamer archive") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestRetention: a retention is read from its flag, and bounds the time between two looks.
-func TestRetention(t *testing.T) {
-	var r Retention
-	if err := r.UnmarshalText([]byte("a=b-*=90m")); err != nil || r != (Retention{"a=b-*", 90 * time.Minute}) {
+// TestPatternTime: the time follows the last =.
+func TestPatternTime(t *testing.T) {
+	var r PatternTime
+	if err := r.UnmarshalText([]byte("a=b-*=90m")); err != nil || r != (PatternTime{"a=b-*", 90 * time.Minute}) {
 		t.Errorf("got %v, %v", r, err)
 	}
 	for _, text := range []string{"", "tmp-*", "tmp-*=", "=1h", "tmp-*=0s", "tmp-*=-1h", "tmp-*=1"} {
 		if err := r.UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%q: no error", text)
-		}
-	}
-	for d, want := range map[time.Duration]time.Duration{time.Second: time.Minute, time.Hour: 6 * time.Minute, 24 * time.Hour: 10 * time.Minute} {
-		if got := retainEvery([]Retention{{"*", 48 * time.Hour}, {"tmp-*", d}}); got != want {
-			t.Errorf("%v: every %v, want %v", d, got, want)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestSink(t *testing.T) {
 	}
 	c := NewConfig()
 	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = t.TempDir(), "127.0.0.1:0", "127.0.0.1:0"
-	c.Sink = SinkFlags{SinkTarget: SinkTarget{SinkURL: hook.URL, SinkSecretFile: secret}, SinkTypes: []string{"tool_call_start", "tool_call_result"}, SinkSession: []string{"chat-*"}}
+	c.Sink = SinkFlags{SinkURL: hook.URL, SinkSecretFile: secret, SinkTypes: []string{"tool_call_start", "tool_call_result"}, SinkSession: []string{"chat-*"}}
 	s := openConfig(t, c)
 	run(t, s)
 	for _, session := range []string{"chat-1", "other"} {
@@ -66,7 +66,7 @@ func TestSinkFlags(t *testing.T) {
 		want  string
 	}{
 		{"no such type", SinkFlags{SinkTypes: []string{"tool_call"}}, `--sink-types: there is no event type "tool_call"`},
-		{"no such file", SinkFlags{SinkTarget: SinkTarget{SinkSecretFile: "/nowhere/secret"}}, "--sink-secret-file: open"},
+		{"no such file", SinkFlags{SinkSecretFile: "/nowhere/secret"}, "--sink-secret-file: open"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := c.flags.options(); !strings.HasPrefix(message(err), c.want) {

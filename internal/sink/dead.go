@@ -124,17 +124,12 @@ func countDead(ctx context.Context, js jetstream.JetStream, entry func(name stri
 	return nil
 }
 
-// Letters calls fn with the dead letters of a sink, oldest first.
-func Letters(ctx context.Context, b Broker, name string, fn func(Dead) error) error {
+// Letters calls fn with the dead letters of a sink and their sequences, oldest first.
+func Letters(ctx context.Context, b Broker, name string, fn func(seq uint64, d Dead) error) error {
 	js, err := jetstream.New(b.Conn())
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
-	return letters(ctx, js, name, func(_ uint64, d Dead) error { return fn(d) })
-}
-
-// letters calls fn with the sequences of the dead letters of a sink too.
-func letters(ctx context.Context, js jetstream.JetStream, name string, fn func(seq uint64, d Dead) error) error {
 	consumer, err := js.OrderedConsumer(ctx, broker.StreamDead, jetstream.OrderedConsumerConfig{FilterSubjects: []string{broker.RootDead + name + ".>"}})
 	if err != nil {
 		return fmt.Errorf("sink: dead letters of %s: %w", name, err)

@@ -29,12 +29,10 @@ func (s *Sink) selected(m jetstream.Msg) (e event, ok bool) {
 	if err != nil {
 		return e, false
 	}
-	e, ok = parseEvent(&jetstream.RawStreamMsg{Subject: m.Subject(), Header: m.Headers(), Sequence: meta.Sequence.Stream, Time: meta.Timestamp, Data: m.Data()})
-	return e, ok && (s.Types == nil || slices.Contains(s.Types, e.kind)) && (s.Match == nil || s.Match(e.session))
+	return s.event(&jetstream.RawStreamMsg{Subject: m.Subject(), Header: m.Headers(), Sequence: meta.Sequence.Stream, Time: meta.Timestamp, Data: m.Data()})
 }
 
-// parseEvent returns the event in a message of the event log, and whether it is one.
-func parseEvent(m *jetstream.RawStreamMsg) (e event, ok bool) {
+func (s *Sink) event(m *jetstream.RawStreamMsg) (e event, ok bool) {
 	parts := strings.Split(m.Subject, ".") // toolcalls.<token>.event.<type>
 	if len(parts) != 4 || parts[2] != "event" {
 		return e, false
@@ -44,7 +42,9 @@ func parseEvent(m *jetstream.RawStreamMsg) (e event, ok bool) {
 	if e.session, err = events.ParseToken(e.token); err != nil {
 		e.session = e.token
 	}
-	return e, e.id != "" && json.Valid(e.data)
+	ok = e.id != "" && json.Valid(e.data) &&
+		(s.Types == nil || slices.Contains(s.Types, e.kind)) && (s.Match == nil || s.Match(e.session))
+	return e, ok
 }
 
 // body returns the body of a request and its media type.

@@ -30,7 +30,7 @@ func main() {
 	flags.StringVar(&r.commit, "commit", "HEAD", "`commit` or tag to build; changes that are not committed are left out")
 	list := flags.String("platforms", platforms, "`list` of platforms, separated by spaces")
 	flags.StringVar(&r.key, "key", "", "PEM `file` of an ECDSA key that signs "+checksums+" and "+provenance)
-	flags.StringVar(&r.builder, "builder", noBuilder, "`URI` of the builder, in "+provenance)
+	flags.StringVar(&r.builder, "builder", "urn:streamer:builder:unnamed", "`URI` of the builder, in "+provenance)
 	_ = flags.Parse(os.Args[1:]) // ExitOnError: it does not return an error
 	r.platforms = strings.Fields(*list)
 	if err := r.run(ctx); err != nil {
@@ -85,14 +85,13 @@ func (r *release) run(ctx context.Context) error {
 		return err
 	}
 	files = append(files, checksums)
-	for _, name := range []string{provenance, checksums} {
-		if r.key == "" {
-			break
+	if r.key != "" {
+		for _, name := range []string{provenance, checksums} {
+			if err := sign(r.key, filepath.Join(output, name)); err != nil {
+				return err
+			}
+			files = append(files, name+bundleSuffix)
 		}
-		if err := sign(r.key, filepath.Join(output, name)); err != nil {
-			return err
-		}
-		files = append(files, name+bundleSuffix)
 	}
 	for _, name := range files {
 		fmt.Fprintln(r.log, filepath.Join(r.output, name))
