@@ -28,7 +28,9 @@ func TestRetire(t *testing.T) {
 			e.await(session, func(r events.Record) bool { return r.Type == events.RunFinished && r.ID.Seq == seq })
 		}
 	}
-	due := func(session string, quiet time.Duration) bool { return strings.HasPrefix(session, "tmp-") && quiet < time.Hour }
+	due := func(session string, quiet time.Duration) bool {
+		return strings.HasPrefix(session, "tmp-") && quiet < time.Hour
+	}
 	testkit.UntilTrue(t, "the end of two sessions", func() bool { // which have snapshots then
 		var both sync.WaitGroup
 		for range 2 {
