@@ -57,7 +57,7 @@ type archiveCommand struct {
 }
 
 func (*archiveCommand) Help() string {
-	return `Writes what streamer export --values writes, compressed, to DAY/SESSION.….jsonl.gz, where DAY is that of the last event. A file is written once, and read back. Its name has the number of its events and a hash. What the archive has is not written again, so a run can be repeated, and an interrupted one continues. streamer events --from prints the events.
+	return `Writes what streamer export --values writes, compressed, to DAY/SESSION.….jsonl.gz, where DAY is that of the last event. What the archive has is not written again, so a run can be repeated, and an interrupted one continues. streamer events --from prints the events.
 
 Example:
 

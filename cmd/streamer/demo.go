@@ -28,7 +28,7 @@ Each start plays into new sessions, in the data directory that serve uses too. D
 
 func (c *demoCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
 	if len(c.ToolTimeout) == 0 {
-		var t server.ToolTimeout
+		var t server.PatternTime
 		if err := t.UnmarshalText([]byte(demoTools)); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"streamer/internal/cli"
 	"streamer/internal/client"
 	"streamer/internal/inspect"
+	"streamer/internal/server"
 )
 
 type jsonFlag struct {
@@ -111,10 +113,16 @@ type sinksCommand struct {
 	Name string `arg:"" optional:"" help:"sink whose dead letters are printed; if absent, the sinks"`
 	client.NATSFlags
 	jsonFlag
+	Again bool `help:"deliver the dead letters of the sink once more, and remove those that are accepted; needs the flags of the sink"`
+	server.SinkFlags
 }
 
 func (c *sinksCommand) Run(ctx context.Context, std stdio) error {
 	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
+		if c.Again {
+			c.SinkName = cmp.Or(c.Name, c.SinkName)
+			return inspect.Redeliver(ctx, b, std.out, &c.SinkFlags)
+		}
 		return inspect.Sinks(ctx, b, c.output(std.out), c.Name)
 	})
 }

@@ -87,7 +87,15 @@ func (b *Broker) Forget(ctx context.Context, w io.Writer, session, token string)
 	return nil
 }
 
-func (e *erasure) run(ctx context.Context) (err error) {
+func (e *erasure) run(ctx context.Context) error {
+	if err := e.remove(ctx); err != nil || e.seq == 0 {
+		return err
+	}
+	return e.eraseChunks(ctx)
+}
+
+// remove deletes all but the large values.
+func (e *erasure) remove(ctx context.Context) (err error) {
 	if there, err := e.Exists(ctx, e.token); err != nil || !there {
 		return err
 	}
@@ -109,10 +117,8 @@ func (e *erasure) run(ctx context.Context) (err error) {
 	if e.done.Inputs, err = e.EraseInputs(ctx, e.token, e.seq); err != nil {
 		return err
 	}
-	if _, err := e.Purge(ctx, broker.StreamDead, broker.RootDead+"*."+e.token, 0); err != nil {
-		return err
-	}
-	return e.eraseChunks(ctx)
+	_, err = e.Purge(ctx, broker.StreamDead, broker.RootDead+"*."+e.token, 0)
+	return err
 }
 
 // begin stores the input and waits for its event.

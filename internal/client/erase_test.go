@@ -73,7 +73,7 @@ func (e *eraser) call(session, id, args string) {
 func (e *eraser) publish(session string, kind inputs.Kind, data string) uint64 {
 	e.Helper()
 	e.n++
-	seq, err := e.b.Append(brokertest.Deadline(e), session, kind, fmt.Sprint("in-", e.n), nil, []byte(data))
+	seq, _, err := e.b.Append(brokertest.Deadline(e), session, kind, fmt.Sprint("in-", e.n), nil, []byte(data))
 	if err != nil {
 		e.Fatal(err)
 	}

@@ -131,7 +131,7 @@ func (f foreignAPI) store(w http.ResponseWriter, r *http.Request, kind inputs.Ki
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), f.g.opts.StoreTimeout)
 	defer cancel()
-	if _, err := f.g.store.Publish(ctx, token, kind, msgID, inputs.Header{}, body); err != nil {
+	if _, _, err := f.g.store.Publish(ctx, token, kind, msgID, inputs.Header{}, body); err != nil {
 		return f.g.publishError(w, session, kind, err)
 	}
 	return nil

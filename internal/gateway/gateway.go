@@ -143,6 +143,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = rc.SetReadDeadline(reading)
 	_ = rc.SetWriteDeadline(start.Add(g.opts.ReadTimeout + g.opts.StoreTimeout + g.opts.WriteTimeout))
 	h := rec.Header()
+	if len(r.TransferEncoding) > 0 {
+		// net/http hides a Content-Length beside it, and a proxy that counts the bytes would
+		// take the rest of the body for the next request (RFC 9112, section 6.1).
+		h.Set("Connection", "close")
+	}
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")

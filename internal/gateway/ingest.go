@@ -74,11 +74,17 @@ func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestio
 	if err := g.meter(w, r, in.kind, len(body)); err != nil {
 		return err
 	}
+	if err := g.begin(ctx, w, r, in); err != nil {
+		return err
+	}
+	repeated := false
 	a := stored{Session: in.session, Incomplete: in.kind == inputs.Delta && endsWithin(body)}
-	if a.Seq, err = g.store.Publish(ctx, in.token, in.kind, in.msgID, in.header, body); err != nil {
+	if a.Seq, repeated, err = g.store.Publish(ctx, in.token, in.kind, in.msgID, in.header, body); err != nil {
 		return g.publishError(w, in.session, in.kind, err)
 	}
-	if in.kind == inputs.Interrupt { // which is stored before anything is read
+	g.rates.count(g.storer(r), repeated)
+	a.Duplicate = repeated && in.kind != inputs.Interrupt // whose answer is the same each time
+	if in.kind == inputs.Interrupt {                      // which is stored before anything is read
 		first, err := g.store.FirstEvent(ctx, in.token)
 		a.Accepted, a.Unknown = true, err == nil && (first.Seq == 0 || first.ID.Seq >= a.Seq)
 	}
@@ -90,6 +96,7 @@ func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestio
 type stored struct {
 	Session    string `json:"session"`
 	Seq        uint64 `json:"seq"`
+	Duplicate  bool   `json:"duplicate,omitempty"` // it was stored before, with this key
 	Accepted   bool   `json:"accepted,omitempty"`
 	Unknown    bool   `json:"unknown_session,omitempty"` // an interrupt of a session without earlier events
 	Incomplete bool   `json:"incomplete,omitempty"`      // deltas that end within a JSON value

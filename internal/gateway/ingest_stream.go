@@ -55,6 +55,9 @@ func (g *Gateway) ingestStream(w http.ResponseWriter, r *http.Request, in *inges
 		return err
 	}
 	defer leave()
+	if err := g.begin(r.Context(), w, r, in); err != nil {
+		return err
+	}
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
 	if err := g.ingests.add(in, end); err != nil {
@@ -128,10 +131,11 @@ func (in *ingestion) store(ctx context.Context, p inputs.Piece, n int) error {
 	publishing, cancel := context.WithTimeout(ctx, in.g.opts.StoreTimeout)
 	defer cancel()
 	id := in.msgID + "~" + strconv.Itoa(n)
-	seq, err := in.g.store.Publish(publishing, in.token, in.kind, id, in.header, p.Data)
+	seq, repeated, err := in.g.store.Publish(publishing, in.token, in.kind, id, in.header, p.Data)
 	if err != nil {
 		return err
 	}
+	in.g.rates.count(in.storer, repeated)
 	in.inputs++
 	in.seq = seq
 	in.tracking.Stored(seq, p.Line)

@@ -209,6 +209,38 @@ func TestSlowloris(t *testing.T) {
 	}
 }
 
+// TestTwoFramings: a body in chunks is the last one of its connection, with a Content-Length
+// or without, so that what follows is not taken for a request of another client.
+func TestTwoFramings(t *testing.T) {
+	g := build(t, Options{}, newMemory())
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func(stop func() error) {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	}(running(t, g, ln))
+	const next = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+	for framing, want := range map[string]int{"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n": 1, "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n": 1, "Content-Length: 2\r\n\r\n{}": 2} {
+		t.Run(framing, func(t *testing.T) {
+			conn, err := net.Dial("tcp", ln.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := io.WriteString(conn, interrupt+framing+next); err != nil {
+				t.Fatal(err)
+			}
+			text, _ := io.ReadAll(conn) // a reset also ends it
+			if got := strings.Count(string(text), "HTTP/1.1 20"); got != want {
+				t.Errorf("%q: %d answers, want %d:\n%s", framing, got, want, text)
+			}
+		})
+	}
+}
+
 // TestHostileRequests: oversized and endless bodies and headers are refused before
 // they are read as a whole.
 func TestHostileRequests(t *testing.T) {

@@ -73,6 +73,7 @@ type Options struct {
 	MaxPerAddress int           // maximum number of open streams, and of connections, of one address beyond loopback; if zero, 1,000
 	MaxInputRate  int           // maximum number of inputs per second with tokens of one subject, or without them from one address beyond loopback; if zero, no limit
 	MaxByteRate   int           // maximum number of their bytes per second; if zero, no limit
+	MaxOpen       int           // maximum number of open sessions that they began here; if zero, no limit
 	MaxIngests    int           // maximum number of request bodies that are stored as they arrive; if zero, 1,000
 	MaxBody       int           // maximum size of an input in bytes; if zero, the store's limit minus 4 KiB
 	Heartbeat     time.Duration // interval without data before a heartbeat; if zero, 15 s

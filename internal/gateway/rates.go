@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"streamer/internal/gateway/respond"
@@ -24,8 +25,13 @@ type rates struct {
 	of map[string]*allowance
 }
 
-// allowance is what a holder may store at once.
-type allowance struct{ inputs, bytes *rate.Limiter }
+// allowance is what a holder may store at once, and what it has stored since it is
+// remembered.
+type allowance struct {
+	inputs, bytes             *rate.Limiter
+	stored, repeated, refused atomic.Uint64 // inputs; repeated ones were stored before
+	opened
+}
 
 // maxAllowances bounds the holders that are remembered. One more, and all begin anew.
 const maxAllowances = 10_000
@@ -33,7 +39,7 @@ const maxAllowances = 10_000
 // take takes an input from the allowance of a holder. It returns the time after which the
 // input is within its rates, and undo, which gives it back. The holder "" has no limit.
 func (q *rates) take(holder string, size int) (wait time.Duration, undo func()) {
-	if holder == "" || q.inputs == 0 && q.bytes == 0 {
+	if holder == "" {
 		return 0, func() {}
 	}
 	a, now := q.allowance(holder), time.Now()
@@ -53,7 +59,7 @@ func (q *rates) allowance(holder string) *allowance {
 	if q.of == nil || len(q.of) == maxAllowances {
 		q.of = map[string]*allowance{}
 	}
-	a := &allowance{newLimiter(q.inputs, 1), newLimiter(q.bytes, q.maxBody)}
+	a := &allowance{inputs: newLimiter(q.inputs, 1), bytes: newLimiter(q.bytes, q.maxBody)}
 	q.of[holder] = a
 	return a
 }
@@ -89,13 +95,23 @@ func (g *Gateway) meter(w http.ResponseWriter, r *http.Request, kind inputs.Kind
 		return nil
 	}
 	undo()
-	who := "this address"
-	if identity(r).Name != "" {
-		who = "this subject of tokens"
-	}
-	g.counts.throttled.Add(1)
+	g.throttle(g.storer(r))
 	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-	return respond.Refuse(http.StatusTooManyRequests, fmt.Sprintf("the input is not stored: %s may store %s", who, g.rates.text()))
+	return respond.Refuse(http.StatusTooManyRequests, fmt.Sprintf("the input is not stored: %s may store %s", whose(r), g.rates.text()))
+}
+
+// whose returns the storer of a request as the text of a refusal has it.
+func whose(r *http.Request) string {
+	if identity(r).Name != "" {
+		return "this subject of tokens"
+	}
+	return "this address"
+}
+
+// throttle counts an input of a storer that is refused or waits.
+func (g *Gateway) throttle(storer string) {
+	g.counts.throttled.Add(1)
+	g.rates.allowance(storer).refused.Add(1)
 }
 
 // pace waits until an input of a body that is stored as it arrives is within the rates of
@@ -105,7 +121,7 @@ func (g *Gateway) pace(ctx context.Context, storer string, size int) error {
 	if wait == 0 {
 		return nil
 	}
-	g.counts.throttled.Add(1)
+	g.throttle(storer)
 	select {
 	case <-time.After(wait):
 		return nil

@@ -52,9 +52,10 @@ type Store interface {
 	// SessionAt returns the token of the session of an event, "" if it is not stored.
 	SessionAt(ctx context.Context, seq uint64) (token string, err error)
 	// Publish stores an input of a kind (delta, result, progress, interrupt,
-	// end) and returns its sequence. The same msgID is stored once. The error is
-	// inputs.ErrTooLarge, inputs.ErrFull, ErrNotOpen or *NotStoredError where that is the reason.
-	Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (seq uint64, err error)
+	// end) and returns its sequence. The same msgID is stored once; repeated reports that
+	// it was stored before. The error is inputs.ErrTooLarge, inputs.ErrFull, ErrNotOpen or
+	// *NotStoredError where that is the reason.
+	Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (seq uint64, repeated bool, err error)
 	// Track follows what becomes of the inputs of a session that are stored from now
 	// on.
 	Track(ctx context.Context, token string) (Tracking, error)

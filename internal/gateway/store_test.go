@@ -183,18 +183,18 @@ func (m *memory) SessionAt(_ context.Context, seq uint64) (string, error) {
 
 func (m *memory) Retention() (inputs, events time.Duration) { return 12 * time.Hour, 24 * time.Hour }
 
-func (m *memory) Publish(_ context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error) {
+func (m *memory) Publish(_ context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.broken != nil {
-		return 0, m.broken
+		return 0, false, m.broken
 	}
 	i := slices.IndexFunc(m.inputs, func(in input) bool { return in.msgID == msgID })
-	if i < 0 {
-		m.inputs = append(m.inputs, input{token, kind, msgID, header, string(data)})
-		i = len(m.inputs) - 1
+	if i >= 0 {
+		return uint64(i + 1), true, nil
 	}
-	return uint64(i + 1), nil
+	m.inputs = append(m.inputs, input{token, kind, msgID, header, string(data)})
+	return uint64(len(m.inputs)), false, nil
 }
 
 // Track returns a tracking that finds each input rejected whose text has "bad".

@@ -95,7 +95,7 @@ func Diagnose(ctx context.Context, o client.BrokerOptions) Findings {
 
 func examine(ctx context.Context, b *client.Broker) (fs Findings) {
 	d := diagnosis{Broker: b, Findings: &fs}
-	for _, check := range []func(context.Context){d.server, d.streams, d.storage, d.workers, d.partitions} {
+	for _, check := range []func(context.Context){d.server, d.streams, d.storage, d.workers, d.partitions, d.clients} {
 		bounded, cancel := context.WithTimeout(ctx, checkTime)
 		check(bounded)
 		cancel()

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/client"
 	"streamer/internal/events"
+	"streamer/internal/server"
 )
 
 // failing returns the checks of findings that have a state.
@@ -59,6 +61,48 @@ func TestDiagnose(t *testing.T) {
 	}
 	if _, after, err := b.InputBounds(ctx); after != before || err != nil {
 		t.Errorf("the last input is %d, %v, and was %d: the checks of roles stored inputs", after, err, before)
+	}
+}
+
+// TestDiagnoseClients: the limits of a gateway are listed, and the clients that reach them or
+// repeat inputs.
+func TestDiagnoseClients(t *testing.T) {
+	s := servingWith(t, func(c *server.Config) { c.HTTPListen, c.Gateway.MaxOpen = "127.0.0.1:0", 2 })
+	post := func(session, from, key string) int {
+		t.Helper()
+		r, err := http.NewRequestWithContext(brokertest.Deadline(t), "POST", s.Page()+"v1/sessions/"+session+"/deltas", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Forwarded-For", from)
+		r.Header.Set("Idempotency-Key", key)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		return answer.StatusCode
+	}
+	for i, want := range []int{202, 202, 429} {
+		if got := post(fmt.Sprint("s", i), "192.0.2.1", ""); got != want {
+			t.Errorf("session %d: got %d, want %d", i, got, want)
+		}
+	}
+	for range 2 {
+		post("t", "192.0.2.2", "k")
+	}
+	connect(t, s.Broker) // waits for the service
+	fs := Diagnose(brokertest.Deadline(t), client.BrokerOptions{Options: broker.Options{URL: s.Broker.OwnURL()}})
+	warned := strings.Join(failing(fs, Warning), "\n")
+	for _, want := range []string{
+		"client: address 192.0.2.1: 1 refused or delayed, 2 open sessions, 0 of 2 inputs repeated", "client: address 192.0.2.2: 0 refused or delayed, 1 open sessions, 1 of 2 inputs repeated",
+	} {
+		if !strings.Contains(warned, want) {
+			t.Errorf("got the warnings %q, want %q", warned, want)
+		}
+	}
+	if ok := failing(fs, OK); !slices.Contains(ok, "limits: a client over HTTP, at each of 1 gateways: 0 inputs and 0 bytes per second, 2 open sessions (0 is no limit)") {
+		t.Errorf("got %q, want the limits", ok)
 	}
 }
 

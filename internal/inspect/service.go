@@ -47,12 +47,16 @@ func Service(s *server.Server) natsservice.Service {
 			return text, err
 		}}
 	}
+	state := endpoint("status", q.status)
+	if s.Page() != "" { // there is a gateway
+		state.Data = func() any { return s.Usage() }
+	}
 	return natsservice.Service{
 		Name: "streamer", Version: client.Semantic(client.Version()),
 		Description: "Sessions, calls, events and the state of streamer",
 		AtOnce:      maxQueries,
 		Endpoints: []natsservice.Endpoint{
-			endpoint("sessions", q.sessions), endpoint("calls", q.calls), endpoint("events", q.events), endpoint("status", q.status),
+			endpoint("sessions", q.sessions), endpoint("calls", q.calls), endpoint("events", q.events), state,
 		},
 		Status: status,
 	}

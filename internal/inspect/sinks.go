@@ -3,10 +3,15 @@ package inspect
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"strconv"
 
 	"streamer/internal/client"
+	"streamer/internal/server"
 	"streamer/internal/sink"
+
+	"github.com/rs/zerolog"
 )
 
 // Sinks writes the sinks or, with a name, the dead letters of one.
@@ -14,7 +19,7 @@ func Sinks(ctx context.Context, b *client.Broker, o Output, name string) error {
 	e := json.NewEncoder(o.W)
 	if name != "" {
 		rows := [][]cell{header("SESSION", "EVENT", "TYPE", "WHY")}
-		err := sink.Letters(ctx, b, name, func(d sink.Dead) error {
+		err := sink.Letters(ctx, b, name, func(_ uint64, d sink.Dead) error {
 			rows = append(rows, []cell{{text: clean(d.Session)}, {text: d.EventID}, {text: d.Type}, {text: clean(d.Why)}})
 			if o.JSON {
 				return e.Encode(d)
@@ -48,4 +53,19 @@ func Sinks(ctx context.Context, b *client.Broker, o Output, name string) error {
 		return nil
 	}
 	return writeTable(o.W, o.Paint, rows)
+}
+
+// Redeliver delivers the dead letters of a sink once more, and writes how many were accepted.
+// It is an error if others stay.
+func Redeliver(ctx context.Context, b *client.Broker, w io.Writer, f *server.SinkFlags) error {
+	s, err := f.New(b, zerolog.Nop())
+	if err != nil {
+		return err
+	}
+	accepted, left, err := s.Again(ctx)
+	fmt.Fprintf(w, "dead letters of sink %s: %d accepted and removed, %d refused, not selected or expired\n", s.Name, accepted, left)
+	if err == nil && left > 0 {
+		err = fmt.Errorf("%d dead letters of sink %s stay", left, s.Name)
+	}
+	return err
 }

@@ -27,8 +27,15 @@ func TestMain(m *testing.M) { brokertest.Main(m) }
 // serving runs a server without HTTP until the end of the test.
 func serving(t *testing.T) *client.Broker {
 	t.Helper()
+	return servingWith(t, func(*server.Config) {}).Broker
+}
+
+// servingWith is serving with a changed configuration.
+func servingWith(t *testing.T, change func(*server.Config)) *server.Server {
+	t.Helper()
 	c := server.NewConfig()
 	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = t.TempDir(), "127.0.0.1:0", ""
+	change(&c)
 	s, err := server.Open(t.Context(), c, zerolog.New(zerolog.NewTestWriter(t)))
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +56,7 @@ func serving(t *testing.T) *client.Broker {
 	case <-time.After(brokertest.Within):
 		t.Fatal("the server does not accept inputs")
 	}
-	return s.Broker
+	return s
 }
 
 // begin publishes a call of tool f, with args of size bytes.
@@ -68,7 +75,7 @@ func publish(t *testing.T, b *client.Broker, session string, kind inputs.Kind, d
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Append(brokertest.Deadline(t), token, kind, "", nil, []byte(data)); err != nil {
+	if _, _, err := b.Append(brokertest.Deadline(t), token, kind, "", nil, []byte(data)); err != nil {
 		t.Fatal(err)
 	}
 }

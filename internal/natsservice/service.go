@@ -48,6 +48,8 @@ type Endpoint struct {
 	// Answer returns the answer to a request, of at most limit bytes. It is called from
 	// several goroutines.
 	Answer func(ctx context.Context, request []byte, limit int) ([]byte, error)
+	// Data returns what the statistics of the endpoint have besides; if nil, nothing.
+	Data func() any
 }
 
 const (
@@ -128,7 +130,7 @@ func (l *listener) subscribe(work context.Context) error {
 	}
 	// Requests for information are to all services, to all of this name, or to this
 	// instance.
-	for verb, answer := range map[string]func() any{"PING": l.ping, "INFO": l.info, "STATS": func() any { return l.stats }} {
+	for verb, answer := range map[string]func() any{"PING": l.ping, "INFO": l.info, "STATS": l.statistics} {
 		for _, to := range []string{"", "." + l.Name, "." + l.Name + "." + l.stats.ID} {
 			sub, err := l.nc.Subscribe(micro.APIPrefix+"."+verb+to, func(m *nats.Msg) { l.describe(m, answer) })
 			if err != nil {
@@ -150,6 +152,15 @@ func (l *listener) info() any {
 		info.Endpoints = append(info.Endpoints, micro.EndpointInfo{Name: e.Name, Subject: e.Subject, QueueGroup: l.Name, Metadata: map[string]string{}})
 	}
 	return info
+}
+
+func (l *listener) statistics() any {
+	for i, e := range l.Endpoints {
+		if e.Data != nil {
+			l.stats.Endpoints[i].Data, _ = json.Marshal(e.Data()) // without it if it cannot be marshalled
+		}
+	}
+	return l.stats
 }
 
 func (l *listener) describe(m *nats.Msg, what func() any) {

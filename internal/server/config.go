@@ -27,6 +27,7 @@ type Config struct {
 	Rules Rules
 
 	Roles            Roles
+	Retain           []PatternTime // of finished sessions; the first match counts; others are kept as long as their events
 	Drain            time.Duration // maximum wait for open calls when Serve ends; if zero, none
 	HTTPListen       string        // address of the page and the HTTP API; "" for no HTTP
 	TokenFile        string        // file with the token that permits everything; "" for none

@@ -36,31 +36,32 @@ type RuleFlags struct {
 	ResultTimeout time.Duration    `group:"rules" placeholder:"DURATION" default:"${result_timeout}" help:"time from complete args after which a call without a result is closed"`
 	WaitTimeout   time.Duration    `group:"rules" placeholder:"DURATION" help:"time after which a call that waits for a person is closed; if 0, shortly before its start leaves the event log"`
 	RunIdle       time.Duration    `group:"rules" placeholder:"DURATION" default:"${run_idle}" help:"silence after which a run ends"`
-	ToolTimeout   []ToolTimeout    `group:"rules" placeholder:"PATTERN=DURATION" sep:"none" help:"result timeout of tools by the pattern of their names, such as slow_*=30m; may be repeated, the first match counts"`
+	ToolTimeout   []PatternTime    `group:"rules" placeholder:"PATTERN=DURATION" sep:"none" help:"result timeout of tools by the pattern of their names, such as slow_*=30m; may be repeated, the first match counts"`
 	Lang          string           `group:"rules" placeholder:"LANGUAGE" enum:"en,zh" default:"${lang}" help:"language of the texts of closed calls: en or zh"`
 	Deltas        lifecycle.Deltas `group:"rules" placeholder:"MODE" enum:"coalesced,every,off" default:"${deltas}" help:"events about streaming args: coalesced, every or off"`
 	Texts         lifecycle.Deltas `group:"rules" placeholder:"MODE" enum:"coalesced,every,off" default:"${texts}" help:"events about the model's text: coalesced, every or off"`
 }
 
-// ToolTimeout is the result timeout of the tools whose names match a pattern.
-type ToolTimeout lifecycle.ToolRule
+// PatternTime is a time for the names that match a pattern.
+type PatternTime struct {
+	Pattern string
+	Time    time.Duration
+}
 
 // UnmarshalText parses PATTERN=DURATION.
-func (t *ToolTimeout) UnmarshalText(text []byte) error {
-	pattern, value, ok := strings.Cut(string(text), "=")
-	d, err := time.ParseDuration(value)
-	if !ok || err != nil || d <= 0 || pattern == "" {
-		return fmt.Errorf("%q: %w", text, errToolTimeout)
+func (p *PatternTime) UnmarshalText(text []byte) error {
+	at := max(0, strings.LastIndexByte(string(text), '='))
+	d, err := time.ParseDuration(strings.TrimPrefix(string(text[at:]), "="))
+	if at == 0 || err != nil || d <= 0 {
+		return fmt.Errorf("%q: %w", text, errPatternTime)
 	}
-	*t = ToolTimeout{Pattern: pattern, ResultTimeout: lifecycle.Of(d)}
+	*p = PatternTime{string(text[:at]), d}
 	return nil
 }
 
-var errToolTimeout = errors.New("need PATTERN=DURATION, such as slow_*=30m")
+var errPatternTime = errors.New("need PATTERN=DURATION, such as slow_*=30m")
 
-func (t ToolTimeout) String() string {
-	return t.Pattern + "=" + t.ResultTimeout.Std().String()
-}
+func (p PatternTime) String() string { return p.Pattern + "=" + p.Time.String() }
 
 // set sets the settings. The flags that are given win over those of the file.
 func (f *RuleFlags) set(r *Rules, given func(flag string) bool) {
@@ -71,7 +72,7 @@ func (f *RuleFlags) set(r *Rules, given func(flag string) bool) {
 	b.Lang, b.Deltas, b.Texts = f.Lang, f.Deltas, f.Texts
 	b.Tools = nil
 	for _, t := range f.ToolTimeout {
-		b.Tools = append(b.Tools, lifecycle.ToolRule(t))
+		b.Tools = append(b.Tools, lifecycle.ToolRule{Pattern: t.Pattern, ResultTimeout: lifecycle.Of(t.Time)})
 	}
 	flags := *b
 	r.Override = func(r *lifecycle.Rules) { override(r, &flags, given) }
@@ -101,10 +102,12 @@ type WorkerFlags struct {
 	SaveEvery     time.Duration `group:"worker" placeholder:"DURATION" default:"${save_every}" help:"time from the first input of a session to its first snapshot; four times as long for later ones while inputs arrive"`
 	OutageGrace   time.Duration `group:"worker" placeholder:"DURATION" default:"${outage_grace}" help:"maximum extension of deadlines that expired during an outage; never more than the outage lasted"`
 	EvictAfter    time.Duration `group:"worker" placeholder:"DURATION" default:"${evict_after}" help:"idle time after which a session with a current snapshot is compressed in memory"`
+	Retain        []PatternTime `group:"worker" placeholder:"PATTERN=DURATION" sep:"none" help:"erasure of finished sessions after a time without inputs, by the pattern of their names, such as tmp-*=1h; may be repeated, the first match counts"`
 	SessionMemory int           `group:"worker" placeholder:"MIB" help:"maximum memory of sessions in MiB; beyond it, the least recently used are compressed, then removed, and read again when they return; if 0, 256"`
 }
 
 func (f *WorkerFlags) set(c *Config) {
+	c.Retain = f.Retain
 	o := &c.Worker
 	o.SnapshotEvery, o.EvictAfter, o.MaxMemory = f.SaveEvery, f.EvictAfter, f.SessionMemory<<20
 	o.Grace = cmp.Or(f.OutageGrace, -1) // the worker's 0 is its default

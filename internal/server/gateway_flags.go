@@ -18,11 +18,12 @@ type GatewayFlags struct {
 	HTTPMaxPerAddress int           `name:"http-max-per-address" group:"http" placeholder:"NUMBER" help:"maximum number of concurrent event streams, of connections, and of requests with HTTP/2, from one address beyond loopback; if 0, 1,000"`
 	HTTPMaxInputs     int           `name:"http-max-inputs" group:"http" placeholder:"NUMBER" help:"maximum number of inputs per second with tokens of one subject, or without them from one address beyond loopback; if 0, no limit"`
 	HTTPMaxInputBytes int           `name:"http-max-input-bytes" group:"http" placeholder:"BYTES" help:"maximum number of bytes per second of these inputs; if 0, no limit"`
+	HTTPMaxSessions   int           `name:"http-max-sessions" group:"http" placeholder:"NUMBER" help:"maximum number of open sessions that such a client began at this process; if 0, no limit"`
 	HTTPMaxAge        time.Duration `name:"http-max-age" negative:"" group:"http" placeholder:"DURATION" help:"maximum age of an event stream that can be resumed; if 0, 1h; if negative, without limit"`
 	HTTPMaxIngests    int           `name:"http-max-ingests" group:"http" placeholder:"NUMBER" help:"maximum number of concurrent request bodies that are stored as they arrive; if 0, 1,000"`
 	HTTPIngestIdle    time.Duration `name:"http-ingest-idle" group:"http" placeholder:"DURATION" help:"maximum time without data of such a body; if 0, 10m"`
 	RepairBytes       int           `group:"http" placeholder:"BYTES" help:"maximum size of a history to repair, and of all concurrent ones; if 0, 64 MiB"`
-	QueryService      bool          `group:"http" default:"true" help:"answers on NATS about sessions, calls, events and the state of the server, on the subjects streamer.sessions, streamer.calls, streamer.events and streamer.status"`
+	QueryService      bool          `group:"http" default:"true" help:"answers on NATS about sessions, calls, events and the state of the server"`
 	RepairService     bool          `group:"http" default:"true" help:"repair of histories on NATS, on the subject streamer.repair"`
 }
 
@@ -33,6 +34,6 @@ func (f *GatewayFlags) set(c *Config) {
 	o := &c.Gateway
 	o.Hosts, o.Origins, o.Proxies = f.HTTPHost, f.HTTPOrigin, f.HTTPProxy
 	o.MaxClients, o.MaxPerClient, o.MaxPerAddress = f.HTTPMaxClients, f.HTTPMaxPerClient, f.HTTPMaxPerAddress
-	o.MaxInputRate, o.MaxByteRate = f.HTTPMaxInputs, f.HTTPMaxInputBytes
+	o.MaxInputRate, o.MaxByteRate, o.MaxOpen = f.HTTPMaxInputs, f.HTTPMaxInputBytes, f.HTTPMaxSessions
 	o.MaxAge, o.MaxIngests, o.IngestIdle = f.HTTPMaxAge, f.HTTPMaxIngests, f.HTTPIngestIdle
 }

@@ -135,11 +135,11 @@ func TestOverload(t *testing.T) {
 	answers(t, s, "/v1/sessions/old/deltas", openingDelta, "202", "")
 	st := s.store()
 	st.overload = func(int) time.Duration { return 45 * time.Second }
-	_, err := st.Publish(t.Context(), "old", inputs.Delta, "m1", nil, []byte(openingDelta))
+	_, _, err := st.Publish(t.Context(), "old", inputs.Delta, "m1", nil, []byte(openingDelta))
 	if refused, ok := errors.AsType[*gateway.NotStoredError](err); !ok || !refused.Busy || !strings.Contains(err.Error(), "the worker is 45s behind") {
 		t.Errorf("a delta: got %v, want a refusal", err)
 	}
-	if _, err := st.Publish(t.Context(), "old", inputs.Result, "m2", nil, []byte(`{"tool_call_id":"c","content":1}`)); err != nil {
+	if _, _, err := st.Publish(t.Context(), "old", inputs.Result, "m2", nil, []byte(`{"tool_call_id":"c","content":1}`)); err != nil {
 		t.Errorf("a result: %v", err)
 	}
 }

@@ -97,6 +97,10 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if err := s.openBroker(ctx, &options); err != nil {
 		return err
 	}
+	_, kept := s.Broker.Retention()
+	if err := checkRetain(s.config.Retain, kept); err != nil {
+		return err
+	}
 	rules, err := s.config.Rules.Fold(s.Broker.Retention())
 	if err != nil {
 		return err
@@ -176,6 +180,9 @@ func (s *Server) Run(ctx context.Context) error {
 			defer stop()
 			errs <- s.Worker.RunShared(ctx, s.Broker, s.Broker.Partitions())
 		})
+	}
+	if s.config.Roles.Worker && len(s.config.Retain) > 0 {
+		wg.Go(func() { s.retain(ctx) })
 	}
 	if s.sink != nil {
 		wg.Go(func() {
@@ -297,6 +304,10 @@ func (s *Server) Opened() <-chan struct{} { return s.opened }
 
 // Watched reports whether an open event stream shows a session.
 func (s *Server) Watched(session string) bool { return s.gateway.Watched(session) }
+
+// Usage returns the limits of the clients that store inputs, and those that reach them. The
+// server has a page.
+func (s *Server) Usage() gateway.Usage { return s.gateway.Usage() }
 
 // Embedded reports whether the NATS server runs in this process.
 func (s *Server) Embedded() bool { return s.config.Broker.URL == "" }

@@ -7,8 +7,11 @@ import (
 	"time"
 
 	"streamer/internal/auth"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/sink"
+
+	"github.com/rs/zerolog"
 )
 
 // SinkFlags are the flags of the sink.
@@ -51,15 +54,19 @@ func (f *SinkFlags) options() (o sink.Options, err error) {
 
 // openSink returns the sink of a server, nil if it has none.
 func (s *Server) openSink() (*sink.Sink, error) {
-	f := &s.config.Sink
-	if f.SinkURL == "" || !s.config.Roles.Sink {
+	if s.config.Sink.SinkURL == "" || !s.config.Roles.Sink {
 		return nil, nil
 	}
+	return s.config.Sink.New(s.Broker, s.log)
+}
+
+// New returns the sink of the flags.
+func (f *SinkFlags) New(b *client.Broker, log zerolog.Logger) (*sink.Sink, error) {
 	o, err := f.options()
 	if err != nil {
 		return nil, err
 	}
-	made, err := sink.New(o, s.Broker, s.log)
+	made, err := sink.New(o, b, log)
 	if err != nil {
 		return nil, fmt.Errorf("--sink-url, --sink-name: %w", err)
 	}

@@ -41,7 +41,7 @@ func TestSink(t *testing.T) {
 			`{"tool_call_id":"c","content":"x"}`,
 		} {
 			kind := []inputs.Kind{inputs.Delta, inputs.Result}[i]
-			if _, err := s.Broker.Append(brokertest.Deadline(t), session, kind, fmt.Sprint(session, i), nil, []byte(in)); err != nil {
+			if _, _, err := s.Broker.Append(brokertest.Deadline(t), session, kind, fmt.Sprint(session, i), nil, []byte(in)); err != nil {
 				t.Fatal(err)
 			}
 		}

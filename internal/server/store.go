@@ -44,25 +44,24 @@ func (s *Server) store() store {
 
 var errPaused = errors.New("new sessions are refused: streamer is paused or ends")
 
-// Publish stores an input and returns its sequence. It waits until inputs are
-// accepted.
-func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error) {
+// Publish stores an input as inputlog.Append does. It waits until inputs are accepted.
+func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (seq uint64, repeated bool, err error) {
 	select {
 	case <-s.opened:
 		if err := s.Broken(); err != nil {
-			return 0, &gateway.NotStoredError{Why: err}
+			return 0, false, &gateway.NotStoredError{Why: err}
 		}
 		if late := s.overload(s.Partition(token)); late > 0 && kind == inputs.Delta {
-			return 0, &gateway.NotStoredError{Why: fmt.Errorf("the worker is %s behind; deltas are accepted again when it has caught up", late.Round(time.Second)), Busy: true}
+			return 0, false, &gateway.NotStoredError{Why: fmt.Errorf("the worker is %s behind; deltas are accepted again when it has caught up", late.Round(time.Second)), Busy: true}
 		}
 		if s.pause.refuses() && kind == inputs.Delta {
 			if known, err := s.Exists(ctx, token); err != nil || !known {
-				return 0, &gateway.NotStoredError{Why: cmp.Or(err, errPaused)}
+				return 0, false, &gateway.NotStoredError{Why: cmp.Or(err, errPaused)}
 			}
 		}
 		return s.Append(ctx, token, kind, msgID, header, data)
 	case <-ctx.Done():
-		return 0, gateway.ErrNotOpen
+		return 0, false, gateway.ErrNotOpen
 	}
 }
 

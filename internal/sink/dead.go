@@ -124,8 +124,8 @@ func countDead(ctx context.Context, js jetstream.JetStream, entry func(name stri
 	return nil
 }
 
-// Letters calls fn with the dead letters of a sink, oldest first.
-func Letters(ctx context.Context, b Broker, name string, fn func(Dead) error) error {
+// Letters calls fn with the dead letters of a sink and their sequences, oldest first.
+func Letters(ctx context.Context, b Broker, name string, fn func(seq uint64, d Dead) error) error {
 	js, err := jetstream.New(b.Conn())
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)
@@ -143,10 +143,14 @@ func Letters(ctx context.Context, b Broker, name string, fn func(Dead) error) er
 		for m := range batch.Messages() {
 			n++
 			var d Dead
-			if err := json.Unmarshal(m.Data(), &d); err != nil {
+			meta, err := m.Metadata()
+			if err == nil {
+				err = json.Unmarshal(m.Data(), &d)
+			}
+			if err != nil {
 				return fmt.Errorf("sink: dead letter on %s: %w", m.Subject(), err)
 			}
-			if err := fn(d); err != nil {
+			if err := fn(meta.Sequence.Stream, d); err != nil {
 				return err
 			}
 		}

@@ -25,12 +25,20 @@ type event struct {
 // selected returns the event in a message of the event log, and whether the sink delivers
 // it. A message without an event id is no event.
 func (s *Sink) selected(m jetstream.Msg) (e event, ok bool) {
-	parts := strings.Split(m.Subject(), ".") // toolcalls.<token>.event.<type>
 	meta, err := m.Metadata()
-	if err != nil || len(parts) != 4 || parts[2] != "event" {
+	if err != nil {
 		return e, false
 	}
-	e = event{token: parts[1], kind: events.Type(parts[3]), id: m.Headers().Get(events.HeaderEventID), seq: meta.Sequence.Stream, at: meta.Timestamp, data: m.Data()}
+	return s.event(&jetstream.RawStreamMsg{Subject: m.Subject(), Header: m.Headers(), Sequence: meta.Sequence.Stream, Time: meta.Timestamp, Data: m.Data()})
+}
+
+func (s *Sink) event(m *jetstream.RawStreamMsg) (e event, ok bool) {
+	parts := strings.Split(m.Subject, ".") // toolcalls.<token>.event.<type>
+	if len(parts) != 4 || parts[2] != "event" {
+		return e, false
+	}
+	e = event{token: parts[1], kind: events.Type(parts[3]), id: m.Header.Get(events.HeaderEventID), seq: m.Sequence, at: m.Time, data: m.Data}
+	var err error
 	if e.session, err = events.ParseToken(e.token); err != nil {
 		e.session = e.token
 	}

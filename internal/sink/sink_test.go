@@ -284,7 +284,7 @@ func TestDead(t *testing.T) {
 		return err
 	})
 	var letters []Dead
-	if err := Letters(t.Context(), s.Broker, "default", func(d Dead) error { letters = append(letters, d); return nil }); err != nil {
+	if err := Letters(t.Context(), s.Broker, "default", func(_ uint64, d Dead) error { letters = append(letters, d); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(letters) != 1 || letters[0].Session != "bad" || letters[0].EventID != "3.0" || !strings.Contains(letters[0].Why, "422") {
@@ -304,6 +304,48 @@ func TestDead(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestAgain: dead letters that are accepted are removed, and those that are refused stay, as do
+// all while the server does not answer.
+func TestAgain(t *testing.T) {
+	s := newSource(t)
+	refuse := "s"
+	v := newReceiver(t, func(q request) int {
+		switch {
+		case refuse == "busy":
+			return http.StatusServiceUnavailable
+		case refuse != "" && strings.Contains(string(q.body), `"session":"`+refuse):
+			return http.StatusUnprocessableEntity
+		}
+		return http.StatusOK
+	})
+	made, stop := s.run(Options{URL: v.URL})
+	s.event("s1", 2, events.ToolCallStart)
+	s.event("s2", 3, events.ToolCallStart)
+	s.event("s1", 4, events.ToolCallResult)
+	testkit.Until(t, "the dead letters", func() error {
+		if _, _, dead := made.Counts(); dead != 3 {
+			return fmt.Errorf("%d are dead", dead)
+		}
+		return nil
+	})
+	stop()
+	for _, c := range []struct {
+		refuse                    string
+		accepted, left, remaining int
+	}{{"busy", 0, 0, 3}, {"s2", 2, 1, 1}, {"", 1, 0, 0}, {"", 0, 0, 0}} {
+		refuse = c.refuse
+		accepted, left, err := made.Again(t.Context())
+		if accepted != c.accepted || left != c.left || (err != nil) != (c.refuse == "busy") {
+			t.Errorf("refusing %q: got %d accepted, %d left, %v", c.refuse, accepted, left, err)
+		}
+		remaining := 0
+		if err := Letters(t.Context(), s.Broker, "default", func(uint64, Dead) error { remaining++; return nil }); err != nil || remaining != c.remaining {
+			t.Errorf("refusing %q: %d dead letters remain, %v; want %d", c.refuse, remaining, err, c.remaining)
+		}
+	}
+	v.await(t, "s1 2.0", "s1 4.0", "s2 3.0")
 }
 
 // TestOptions: what cannot work is refused, and no error has the URL, which may have a

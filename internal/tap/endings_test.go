@@ -247,9 +247,9 @@ func TestStoreAway(t *testing.T) {
 		url, l, tp := open(t, sse(chatCall), func(o *Options) {
 			o.Patience = time.Millisecond
 			publish := o.Publish
-			o.Publish = func(ctx context.Context, token string, kind inputs.Kind, id string, h inputs.Header, data []byte) (uint64, error) {
+			o.Publish = func(ctx context.Context, token string, kind inputs.Kind, id string, h inputs.Header, data []byte) (uint64, bool, error) {
 				if strings.Contains(string(data), "finish_reason") {
-					return 0, errors.New("no responders")
+					return 0, false, errors.New("no responders")
 				}
 				return publish(ctx, token, kind, id, h, data)
 			}
@@ -273,7 +273,7 @@ func TestStoreAway(t *testing.T) {
 			}
 		}), func(o *Options) {
 			publish := o.Publish
-			o.Publish = func(ctx context.Context, token string, kind inputs.Kind, id string, h inputs.Header, data []byte) (uint64, error) {
+			o.Publish = func(ctx context.Context, token string, kind inputs.Kind, id string, h inputs.Header, data []byte) (uint64, bool, error) {
 				<-release
 				return publish(ctx, token, kind, id, h, data)
 			}

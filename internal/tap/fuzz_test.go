@@ -20,8 +20,8 @@ import (
 // fuzzed returns a tap that publishes nothing, and an exchange of it.
 func fuzzed(t *testing.T, path string) (*Tap, *exchange) {
 	t.Helper()
-	tp, err := New(Options{Log: zerolog.Nop(), Patience: time.Nanosecond, Publish: func(context.Context, string, inputs.Kind, string, inputs.Header, []byte) (uint64, error) {
-		return 1, nil
+	tp, err := New(Options{Log: zerolog.Nop(), Patience: time.Nanosecond, Publish: func(context.Context, string, inputs.Kind, string, inputs.Header, []byte) (uint64, bool, error) {
+		return 1, false, nil
 	}})
 	if err != nil {
 		t.Fatal(err)

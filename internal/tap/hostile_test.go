@@ -161,13 +161,13 @@ func TestBombs(t *testing.T) {
 				w.Header().Set("Content-Encoding", "gzip")
 				_, _ = w.Write(answer)
 			}), func(o *Options) {
-				o.Publish = func(_ context.Context, _ string, _ inputs.Kind, _ string, _ inputs.Header, data []byte) (uint64, error) {
+				o.Publish = func(_ context.Context, _ string, _ inputs.Kind, _ string, _ inputs.Header, data []byte) (uint64, bool, error) {
 					if n := published.Add(uint64(len(data))); n/(8<<20) != (n-uint64(len(data)))/(8<<20) {
 						var m runtime.MemStats
 						runtime.ReadMemStats(&m)
 						heap.Store(max(heap.Load(), m.HeapAlloc))
 					}
-					return 1, nil
+					return 1, false, nil
 				}
 			})
 			if got := post(t, url+"/openai/v1/chat/completions", ask, "Accept-Encoding", "gzip"); got != string(answer) {

@@ -42,7 +42,7 @@ func (x *exchange) publish(l *line, kind inputs.Kind, id string, header inputs.H
 	until := time.Now().Add(x.tap.opts.Patience)
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
 		ctx, cancel := context.WithTimeout(x.tap.ctx, 10*time.Second)
-		_, err = x.tap.opts.Publish(ctx, token, kind, token+":tap:"+id, header, data)
+		_, _, err = x.tap.opts.Publish(ctx, token, kind, token+":tap:"+id, header, data)
 		cancel()
 		if err == nil {
 			return true

@@ -36,7 +36,7 @@ type Options struct {
 	SessionPath string
 
 	// Publish stores an input once per message id, as gateway.Store does.
-	Publish func(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error)
+	Publish func(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (seq uint64, repeated bool, err error)
 	// Calls calls fn with the ids of the calls that a session has had.
 	Calls func(ctx context.Context, token string, fn func(id string)) error
 	// Known reports whether a session has events.

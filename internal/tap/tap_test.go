@@ -30,14 +30,14 @@ type inputLog struct {
 	fail   error // of Publish
 }
 
-func (l *inputLog) publish(_ context.Context, token string, kind inputs.Kind, id string, header inputs.Header, data []byte) (uint64, error) {
+func (l *inputLog) publish(_ context.Context, token string, kind inputs.Kind, id string, header inputs.Header, data []byte) (uint64, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fail != nil {
-		return 0, l.fail
+		return 0, false, l.fail
 	}
 	if l.ids[id] {
-		return 0, nil
+		return 0, true, nil
 	}
 	l.ids[id] = true
 	l.seq++
@@ -49,7 +49,7 @@ func (l *inputLog) publish(_ context.Context, token string, kind inputs.Kind, id
 	}
 	in := inputs.Input{Seq: l.seq, At: time.UnixMilli(int64(l.seq)), Token: token, Kind: kind, Header: header, Data: data}
 	l.events = session.Fold(l.events, s, session.Input{Input: in})
-	return l.seq, nil
+	return l.seq, false, nil
 }
 
 // story returns the events in short, one per line and by session: those of calls, messages

@@ -211,7 +211,7 @@ func (w *wrapped) settle(ctx context.Context) error {
 		if err != nil {
 			continue // nothing is published there
 		}
-		if ends[token], err = w.broker.Append(ctx, token, inputs.End, nuid.Next(), nil, []byte(`{"reason":"cancelled"}`)); err != nil {
+		if ends[token], _, err = w.broker.Append(ctx, token, inputs.End, nuid.Next(), nil, []byte(`{"reason":"cancelled"}`)); err != nil {
 			return err
 		}
 	}

@@ -72,13 +72,20 @@ func (s *source) build(ctx context.Context, system, arch string) (string, error)
 	if system == "windows" {
 		program += ".exe"
 	}
-	// Settings of the machine that change the program do not count.
-	env := []string{
-		"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOAMD64=v1", "GOARM64=v8.0",
-		"GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off", "GOFLAGS=-mod=readonly",
-	}
-	_, err := outputWith(ctx, s.dir, env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid=", "-o", program, "./cmd/streamer")
+	env := append(settings(), "GOOS="+system, "GOARCH="+arch)
+	_, err := outputWith(ctx, s.dir, env, "go", append(command()[1:], "-o", program, "./cmd/streamer")...)
 	return program, err
+}
+
+// settings returns the environment of a build: settings of the machine that change the
+// program do not count.
+func settings() []string {
+	return []string{"CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off", "GOFLAGS=-mod=readonly"}
+}
+
+// command returns how the program is built, without the names of files.
+func command() []string {
+	return []string{"go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid="}
 }
 
 // output runs a program in dir and returns its standard output, without the last line

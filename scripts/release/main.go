@@ -1,6 +1,7 @@
 // Command release builds the files of a release from a commit, and from nothing
 // else: an archive with the program for each platform, a bill of materials beside
-// each, the container image, and checksums, which it signs if it has a key.
+// each, the container image, their provenance, and checksums. It signs the last two if it
+// has a key.
 //
 // The files depend only on the commit, its tags and the version of Go. They are the
 // same, byte for byte, on any machine and in any directory.
@@ -28,7 +29,8 @@ func main() {
 	flags.StringVar(&r.output, "output", "dist", "`directory` of the files; it must be empty or absent")
 	flags.StringVar(&r.commit, "commit", "HEAD", "`commit` or tag to build; changes that are not committed are left out")
 	list := flags.String("platforms", platforms, "`list` of platforms, separated by spaces")
-	flags.StringVar(&r.key, "key", "", "PEM `file` of an ECDSA key that signs "+checksums)
+	flags.StringVar(&r.key, "key", "", "PEM `file` of an ECDSA key that signs "+checksums+" and "+provenance)
+	flags.StringVar(&r.builder, "builder", "urn:streamer:builder:unnamed", "`URI` of the builder, in "+provenance)
 	_ = flags.Parse(os.Args[1:]) // ExitOnError: it does not return an error
 	r.platforms = strings.Fields(*list)
 	if err := r.run(ctx); err != nil {
@@ -40,7 +42,7 @@ func main() {
 type release struct {
 	output, commit string
 	platforms      []string // GOOS/GOARCH
-	key            string
+	key, builder   string
 	log            io.Writer
 }
 
@@ -75,15 +77,21 @@ func (r *release) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.writeProvenance(ctx, output, r.builder, r.platforms, files); err != nil {
+		return err
+	}
+	files = append(files, provenance)
 	if err := writeChecksums(output, files); err != nil {
 		return err
 	}
 	files = append(files, checksums)
 	if r.key != "" {
-		if err := sign(r.key, filepath.Join(output, checksums)); err != nil {
-			return err
+		for _, name := range []string{provenance, checksums} {
+			if err := sign(r.key, filepath.Join(output, name)); err != nil {
+				return err
+			}
+			files = append(files, name+bundleSuffix)
 		}
-		files = append(files, checksums+bundleSuffix)
 	}
 	for _, name := range files {
 		fmt.Fprintln(r.log, filepath.Join(r.output, name))

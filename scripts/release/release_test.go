@@ -5,12 +5,15 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +90,60 @@ func TestArchives(t *testing.T) {
 				t.Errorf("%s: got %v, want %v", name, got, files)
 			}
 		})
+	}
+}
+
+// TestProvenance: the statement has the digest of each file, what it was built from, and how;
+// another one of the same files is the same.
+func TestProvenance(t *testing.T) {
+	dir := t.TempDir()
+	s := &source{dir: dir, commit: "0123abc"}
+	for _, name := range []string{"b.tar.gz", "a.zip"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("content of "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var before []byte
+	for range 2 {
+		if err := s.writeProvenance(t.Context(), dir, "https://ci.example.com/1", []string{"linux/amd64"}, []string{"b.tar.gz", "a.zip"}); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, provenance))
+		if err != nil || before != nil && !bytes.Equal(text, before) {
+			t.Fatalf("got %s, %v, before %s", text, err, before)
+		}
+		before = text
+	}
+	type artifact struct {
+		Name   string
+		Digest map[string]string
+	}
+	var st struct {
+		Type          string `json:"_type"`
+		Subject       []artifact
+		PredicateType string
+		Predicate     struct {
+			BuildDefinition struct {
+				InternalParameters   struct{ GoVersion, Command string }
+				ResolvedDependencies []artifact
+			}
+			RunDetails struct{ Builder struct{ ID string } }
+		}
+	}
+	if err := json.Unmarshal(before, &st); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"a.zip", "b.tar.gz"} {
+		if got, want := st.Subject[i], fmt.Sprintf("%x", sha256.Sum256([]byte("content of "+name))); len(st.Subject) != 2 || got.Name != name || got.Digest["sha256"] != want {
+			t.Errorf("subject %d: got %v, want %s with %s", i, got, name, want)
+		}
+	}
+	build := st.Predicate.BuildDefinition
+	if st.Type != "https://in-toto.io/Statement/v1" || st.PredicateType != "https://slsa.dev/provenance/v1" || st.Predicate.RunDetails.Builder.ID != "https://ci.example.com/1" {
+		t.Errorf("got %s", before)
+	}
+	if build.ResolvedDependencies[0].Digest["gitCommit"] != "0123abc" || build.InternalParameters.GoVersion != runtime.Version() || !strings.Contains(build.InternalParameters.Command, "CGO_ENABLED=0") || !strings.Contains(build.InternalParameters.Command, "go build -trimpath") {
+		t.Errorf("got %+v", build)
 	}
 }
 

@@ -111,7 +111,7 @@ func publish(ctx context.Context, b *client.Broker, session string, i int) error
 		{inputs.Result, fmt.Sprintf(`{"tool_call_id":"call_%d","content":"found"}`, i)},
 	} {
 		id := fmt.Sprintf("%s:%d:%d", session, i, k)
-		if _, err := b.Append(ctx, session, in.kind, id, nil, []byte(in.body)); err != nil {
+		if _, _, err := b.Append(ctx, session, in.kind, id, nil, []byte(in.body)); err != nil {
 			return err
 		}
 	}

@@ -122,30 +122,30 @@ const maxTaken = 8
 var errTaken = errors.New("messages of other sessions or kinds bear the input's Nats-Msg-Id")
 
 // Append stores an input as a client publishes it and returns its sequence. The
-// same msgID twice is stored once. It returns inputs.ErrTooLarge or
-// inputs.ErrFull where the log refuses the input.
+// same msgID twice is stored once; repeated reports that it was stored before. It
+// returns inputs.ErrTooLarge or inputs.ErrFull where the log refuses the input.
 //
 // Message ids are one space for all publishers of the stream: the server treats
 // an input as a repetition of any message with its id, also of one on another
 // session's subject. Such an input is stored under the id with the sequence of
 // that message added, which is the same id when the same request is repeated.
-func (l *Log) Append(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error) {
+func (l *Log) Append(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (seq uint64, repeated bool, err error) {
 	for range maxTaken {
 		p := l.InputPub(token, kind, msgID, header, data)
 		p.RefuseFull = true
 		a := l.b.PublishWait(ctx, p)
 		if a.Err != nil || !a.Duplicate {
-			return a.Seq, refused(a.Err)
+			return a.Seq, false, refused(a.Err)
 		}
 		switch same, err := l.isInput(ctx, a.Seq, token, kind); {
 		case err != nil:
-			return 0, err
+			return 0, false, err
 		case same:
-			return a.Seq, nil
+			return a.Seq, true, nil
 		}
 		msgID = fmt.Sprintf("%s~%d", msgID, a.Seq)
 	}
-	return 0, fmt.Errorf("%w: %.80q", errTaken, msgID)
+	return 0, false, fmt.Errorf("%w: %.80q", errTaken, msgID)
 }
 
 func refused(err error) error {

@@ -35,27 +35,28 @@ func TestPubs(t *testing.T) {
 // package inputs.
 func TestAppend(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 1, MaxBytes: 8 << 10})
-	put := func(token, id string, size int) (uint64, error) {
+	put := func(token, id string, size int) (uint64, bool, error) {
 		return b.Append(brokertest.Deadline(t), token, inputs.End, id, nil, make([]byte, size))
 	}
 	for _, c := range []struct {
 		token, id string
 		want      uint64
+		repeated  bool
 	}{
-		{"a", "1", 1},
-		{"a", "1", 1},
-		{"b", "1", 2}, // the id of another session's input
-		{"b", "1", 2},
-		{"a", "2", 3},
+		{"a", "1", 1, false},
+		{"a", "1", 1, true},
+		{"b", "1", 2, false}, // the id of another session's input
+		{"b", "1", 2, true},
+		{"a", "2", 3, false},
 	} {
-		if got, err := put(c.token, c.id, 0); got != c.want || err != nil {
-			t.Errorf("session %s, id %s: got sequence %d, %v, want %d", c.token, c.id, got, err, c.want)
+		if got, repeated, err := put(c.token, c.id, 0); got != c.want || repeated != c.repeated || err != nil {
+			t.Errorf("session %s, id %s: got sequence %d, repeated %t, %v, want %d, %t", c.token, c.id, got, repeated, err, c.want, c.repeated)
 		}
 	}
-	if _, err := put("a", "full", 16<<10); !errors.Is(err, inputs.ErrFull) {
+	if _, _, err := put("a", "full", 16<<10); !errors.Is(err, inputs.ErrFull) {
 		t.Errorf("above the limit of the log: got %v, want ErrFull", err)
 	}
-	if _, err := put("a", "large", 2<<20); !errors.Is(err, inputs.ErrTooLarge) {
+	if _, _, err := put("a", "large", 2<<20); !errors.Is(err, inputs.ErrTooLarge) {
 		t.Errorf("above the limit of a message: got %v, want ErrTooLarge", err)
 	}
 }

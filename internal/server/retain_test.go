@@ -1,0 +1,69 @@
+package server
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/broker/brokertest"
+	"streamer/internal/events"
+	"streamer/internal/inputs"
+	"streamer/test/testkit"
+
+	"github.com/rs/zerolog"
+)
+
+// TestRetain: a session is erased after the time of the first pattern that matches it, and a
+// time beyond the retention of the events is refused.
+func TestRetain(t *testing.T) {
+	c := NewConfig()
+	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = t.TempDir(), "127.0.0.1:0", ""
+	c.Retain = []PatternTime{{"tmp-kept-*", time.Hour}, {"tmp-*", time.Nanosecond}}
+	s := openConfig(t, c)
+	run(t, s)
+	for _, session := range []string{"tmp-kept-1", "tmp-1", "other"} {
+		for i, in := range []string{`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"hello"},"finish_reason":"stop"}]}`, `{"reason":"completed"}`} {
+			if _, _, err := s.Broker.Append(brokertest.Deadline(t), session, []inputs.Kind{inputs.Delta, inputs.End}[i], session+"-"+string(rune('a'+i)), nil, []byte(in)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	names := func() (list []string) {
+		sessions, err := s.Broker.Sessions(t.Context(), 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range sessions {
+			list = append(list, s.Session)
+		}
+		slices.Sort(list)
+		return list
+	}
+	testkit.UntilTrue(t, "all sessions to be listed", func() bool { return len(names()) == 3 })
+	testkit.UntilTrue(t, "one of them to be erased", func() bool {
+		s.eraseOld(t.Context())
+		return slices.Equal(names(), []string{"other", "tmp-kept-1"})
+	})
+	if last, err := s.Broker.LastOf(t.Context(), "tmp-1", events.SessionErased); err != nil || last.Seq == 0 {
+		t.Errorf("got the event %+v, %v", last, err)
+	}
+	s.Close()
+	c.Retain = []PatternTime{{"tmp-*", 25 * time.Hour}}
+	if _, err := Open(t.Context(), c, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "invalid --retain tmp-*=25h0m0s: events are kept 24h0m0s; keep them longer with streamer archive") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestPatternTime: the time follows the last =.
+func TestPatternTime(t *testing.T) {
+	var r PatternTime
+	if err := r.UnmarshalText([]byte("a=b-*=90m")); err != nil || r != (PatternTime{"a=b-*", 90 * time.Minute}) {
+		t.Errorf("got %v, %v", r, err)
+	}
+	for _, text := range []string{"", "tmp-*", "tmp-*=", "=1h", "tmp-*=0s", "tmp-*=-1h", "tmp-*=1"} {
+		if err := r.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q: no error", text)
+		}
+	}
+}
