@@ -48,7 +48,6 @@ func (b *body) progress(v jsonscan.Value) chunks.Chunk {
 	return c
 }
 
-// number returns a member that is a number, and whether it is present.
 func (b *body) number(field string, v jsonscan.Value) (float64, bool) {
 	if !v.Present() {
 		return 0, false

@@ -14,7 +14,6 @@ type agOutcome struct {
 	Interrupts []agInterrupt `json:"interrupts,omitempty"`
 }
 
-// agInterrupt is an answer of a person for which a run waits.
 type agInterrupt struct {
 	ID         string       `json:"id"`
 	Reason     string       `json:"reason"`

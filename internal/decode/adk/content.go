@@ -10,7 +10,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// turn is the content of an event that is read.
 type turn struct {
 	*wire.Writer
 

@@ -7,7 +7,6 @@ import (
 	"streamer/internal/stored"
 )
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Items      []Item      // the open items, oldest first
 	Namespaces []Namespace // those with a message or a subagent

@@ -55,7 +55,6 @@ func claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Message string // id of the message of the step
 	Open    bool   // a step has begun and not ended

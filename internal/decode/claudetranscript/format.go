@@ -77,7 +77,6 @@ func (l *line) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the lines of a session. Its fields are the state between lines.
 type decoder struct {
 	Root  Agent
 	Below []Agent // the subagents, oldest first
@@ -126,7 +125,6 @@ const (
 	maxCalls  = 256
 )
 
-// agent returns the agent of a line.
 func (d *decoder) agent(w *wire.Writer, l *line) *Agent {
 	if l.sidechain.Kind != jsonscan.True {
 		return &d.Root
@@ -150,7 +148,6 @@ func (d *decoder) agent(w *wire.Writer, l *line) *Agent {
 	return a
 }
 
-// starter returns the call that started a subagent with a prompt, or "".
 func (d *decoder) starter(prompt string) (id string) {
 	at := slices.IndexFunc(d.Tasks, func(t Task) bool { return t.Prompt == wire.Keep(prompt) })
 	if at = max(at, 0); at < len(d.Tasks) {

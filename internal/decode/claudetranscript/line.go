@@ -15,7 +15,6 @@ import (
 // chunks.Chunk.Wait.
 const silence = 30
 
-// Decode emits the chunks of a line.
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var l line
 	l.read(f)
@@ -51,7 +50,6 @@ func (a *Agent) endMessage(w *wire.Writer) {
 	}
 }
 
-// assistant emits the blocks of a message.
 func (d *decoder) assistant(w *wire.Writer, l *line) (problem *wire.Problem) {
 	a := d.agent(w, l)
 	var id, content, reason, usage jsonscan.Value
@@ -87,7 +85,6 @@ func (d *decoder) assistant(w *wire.Writer, l *line) (problem *wire.Problem) {
 	return problem
 }
 
-// place completes the chunks after the first n.
 func (a *Agent) place(w *wire.Writer, n int) {
 	list := w.Since(n)
 	for i := range list {
@@ -111,7 +108,6 @@ func (d *decoder) open(w *wire.Writer, call jsonscan.Value) {
 // interruption begins the text that the program adds when a person interrupts a turn.
 const interruption = "[Request interrupted by user"
 
-// user emits the results of calls, or what a person wrote.
 func (d *decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 	a, content := d.agent(w, l), l.message.Member("content")
 	results, stopped, n := false, strings.HasPrefix(w.Text(content), interruption), w.Len()
@@ -155,7 +151,6 @@ func (d *decoder) close(id string) {
 	d.Tasks = slices.DeleteFunc(d.Tasks, func(t Task) bool { return same(t.ID) })
 }
 
-// refused reports whether a person refused a call.
 func refused(w *wire.Writer, c *chunks.Chunk) bool {
 	text := c.Text
 	if c.Content != "" {

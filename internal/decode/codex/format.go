@@ -57,7 +57,6 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Running bool     // a turn is open
 	Text    bool     // the message has its agent_message

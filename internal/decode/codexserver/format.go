@@ -74,7 +74,6 @@ func (m *message) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the messages of a session. Its fields are the state between them.
 type decoder struct {
 	Threads []Thread // the latest, oldest first
 	Open    []string // ids of the calls that run, oldest first
@@ -136,7 +135,6 @@ func (d *decoder) thread(id string) *Thread {
 	return &d.Threads[len(d.Threads)-1]
 }
 
-// adopt records the threads of the agents that a call started.
 func (d *decoder) adopt(w *wire.Writer, call string, threads jsonscan.Value) {
 	for e := threads.Elements(); e.Next(); {
 		if id := w.Text(e.Value); id != "" && !slices.ContainsFunc(d.Threads, func(t Thread) bool { return t.ID == wire.Keep(id) }) {

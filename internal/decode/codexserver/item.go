@@ -108,7 +108,6 @@ func (d *decoder) call(w *wire.Writer, t *Thread, i *item, id string, completed 
 	}
 }
 
-// parent returns the id of the call that started the agent of a thread.
 func (t *Thread) parent() string {
 	if t.Namespace == t.ID {
 		return ""

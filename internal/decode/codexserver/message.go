@@ -146,7 +146,6 @@ func (d *decoder) progress(w *wire.Writer, id, text string) {
 	}
 }
 
-// write emits a piece of a text.
 func (d *decoder) write(w *wire.Writer, t *Thread, kind chunks.Kind, item, text string) {
 	if text == "" {
 		return

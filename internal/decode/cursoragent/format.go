@@ -91,7 +91,6 @@ func (l *line) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the lines of a session. Its fields are the state between lines.
 type decoder struct {
 	Run      bool     // a process has begun and not ended
 	Open     bool     // a message has begun

@@ -103,7 +103,6 @@ func response(f wire.Frame) wire.Frame {
 	return f
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Message string // the last response id
 	Begun   bool   // the start of the message was emitted

@@ -74,7 +74,6 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Run      bool // a process has begun and not ended
 	Open     bool // a message has begun

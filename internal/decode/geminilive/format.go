@@ -66,7 +66,6 @@ func has(v jsonscan.Value, key, other string) wire.Claim {
 	return wire.SurelyIf(found.Raw != "", wire.IfKnown)
 }
 
-// decoder decodes the messages of a session. Its fields are the state between them.
 type decoder struct {
 	Running     bool
 	Interrupted bool // the turn was interrupted

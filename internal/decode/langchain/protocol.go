@@ -55,7 +55,6 @@ func (d *protocolDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return (*decoder)(d).decodeProtocol(w, f)
 }
 
-// isProtocol reports whether a frame has the envelope of an event of the protocol.
 func isProtocol(f wire.Frame) bool {
 	return f.Type() == "event" && f.JSON.Member("method").IsString()
 }

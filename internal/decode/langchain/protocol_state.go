@@ -100,7 +100,6 @@ func (m *protocol) retry(call string) {
 
 func (m *protocol) answered(call string) bool { return slices.Contains(m.Failed, call) }
 
-// protocolCause is the call that started a subgraph.
 type protocolCause struct {
 	Namespace string // of the subgraph
 	Call      string

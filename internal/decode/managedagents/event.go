@@ -141,7 +141,6 @@ func (d *decoder) confirm(w *wire.Writer, e *event) {
 	}
 }
 
-// fail ends the run with an error that is not tried again.
 func (d *decoder) fail(w *wire.Writer, e *event) {
 	retry := e.failure.Member("retry_status")
 	if kind := cmp.Or(wire.TypeOf(retry), retry.Str); kind == "retrying" {
@@ -151,7 +150,6 @@ func (d *decoder) fail(w *wire.Writer, e *event) {
 	d.end(w, chunks.Chunk{Status: "error", Text: w.FailureText(e.failure)})
 }
 
-// thread returns the open message of the agent of an event, or nil.
 func (d *decoder) thread(w *wire.Writer, e *event) *Thread {
 	id := wire.Keep(w.Text(e.thread))
 	for i := range d.Threads {
@@ -231,7 +229,6 @@ func (d *decoder) findPiece(id, thread string, block int) int {
 	return slices.IndexFunc(d.Pieces, func(p Piece) bool { return p.ID == id && p.Thread == thread && p.Block == block })
 }
 
-// piece emits a piece of an agent.message whose event follows.
 func (d *decoder) piece(w *wire.Writer, e *event) {
 	id, text := w.Text(e.of), w.Text(e.delta.Member("text"))
 	if content := e.delta.Member("content"); text == "" {

@@ -62,7 +62,6 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Running     bool
 	Interrupted bool     // a person has interrupted the run

@@ -58,7 +58,6 @@ func isBoolean(v jsonscan.Value) bool {
 	return v.Kind == jsonscan.True || v.Kind == jsonscan.False && v.Raw != ""
 }
 
-// decoder decodes the events of a session. Its field is the state between events.
 type decoder struct {
 	Begun bool // a message has begun and not ended
 }

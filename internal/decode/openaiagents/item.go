@@ -95,7 +95,6 @@ func result(w *wire.Writer, i *rawItem, output jsonscan.Value) {
 	w.Emit(c)
 }
 
-// whole emits an answer that was not streamed.
 func (d *decoder) whole(w *wire.Writer, response jsonscan.Value) {
 	var id, output, usage jsonscan.Value
 	response.Read(id.From("id"), output.From("output"), usage.From("usage"))

@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// Decode emits the chunks of an event.
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	e := readEvent(f)
 	if e.properties.IsObject() {

@@ -71,7 +71,6 @@ func readEvent(f wire.Frame) (e event) {
 	return e
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Sessions []Session // the latest, oldest first
 	Users    []string  // ids of the messages of people whose text has not come, oldest first
@@ -165,7 +164,6 @@ func (d *decoder) session(id string) *Session {
 	return &d.Sessions[len(d.Sessions)-1]
 }
 
-// adopt records that a call started a session.
 func (d *decoder) adopt(id, call string) {
 	if s := d.session(id); s.Message == "" && s.Namespace != "" {
 		s.Namespace = wire.Keep(call)

@@ -26,7 +26,6 @@ func readPart(v jsonscan.Value) (p part) {
 	return p
 }
 
-// part emits what is new in a part.
 func (d *decoder) part(w *wire.Writer, s *Session, p *part) *wire.Problem {
 	message := w.Text(p.message)
 	switch p.kind.Str {
@@ -48,7 +47,6 @@ func (d *decoder) part(w *wire.Writer, s *Session, p *part) *wire.Problem {
 	return nil
 }
 
-// content returns the number of the next part of a message.
 func (s *Session) content(message string) *int {
 	if s.Message != wire.Keep(message) {
 		s.Message, s.Part = wire.Keep(message), 0
@@ -94,7 +92,6 @@ func (d *decoder) grow(w *wire.Writer, s *Session, k *Part, message, text string
 	k.Len += len(text)
 }
 
-// delta emits a piece of a text whose part has begun.
 func (d *decoder) delta(w *wire.Writer, v jsonscan.Value) {
 	var session, message, id, field, delta jsonscan.Value
 	v.Read(session.From("sessionID"), message.From("messageID"), id.From("partID"), field.From("field"), delta.From("delta"))
@@ -161,7 +158,6 @@ func (d *decoder) call(w *wire.Writer, s *Session, message string, p *part) *wir
 	return nil
 }
 
-// parent returns the id of the call that started a session.
 func (s *Session) parent() string {
 	if s.Namespace == s.ID {
 		return ""

@@ -81,7 +81,6 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Running bool
 	Open    bool     // a message of the model has begun
@@ -183,7 +182,6 @@ func (d *decoder) execution(w *wire.Writer, e *event) *wire.Problem {
 	return nil
 }
 
-// whole emits a whole call.
 func (d *decoder) whole(w *wire.Writer, c chunks.Chunk, name, args jsonscan.Value) {
 	c.Kind, c.Name, c.Final, c.Whole = chunks.Fragment, w.Text(name), true, true
 	w.SetArgs(&c, args)

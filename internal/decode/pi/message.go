@@ -10,7 +10,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// update emits a piece of a message.
 func (d *decoder) update(w *wire.Writer, v jsonscan.Value) {
 	var kind, index, delta, call, partial jsonscan.Value
 	v.Read(kind.From("type"), index.From("contentIndex"), delta.From("delta"), call.From("toolCall"), partial.From("partial"))
@@ -54,7 +53,6 @@ func (d *decoder) update(w *wire.Writer, v jsonscan.Value) {
 	}
 }
 
-// begun returns the id and the name of a call that begins.
 func begun(w *wire.Writer, partial jsonscan.Value, index int) (id, name string) {
 	i := 0
 	for e := partial.Member("content").Elements(); e.Next(); i++ {

@@ -10,7 +10,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// Decode emits the chunks of an event.
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
@@ -56,7 +55,6 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return nil
 }
 
-// model emits an event of the model.
 func (d *decoder) model(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	var kind, begin, delta, reason, usage jsonscan.Value
 	v.Read(kind.From("type"), begin.From("start"), delta.From("delta"), reason.From("stopReason"), usage.From("usage"))

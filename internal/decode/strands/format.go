@@ -104,7 +104,6 @@ func (d *decoder) start(w *wire.Writer) {
 	d.Running = true
 }
 
-// end ends the run with a stop reason of the agent.
 func (d *decoder) end(w *wire.Writer, reason string) {
 	c := chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"}
 	switch reason {
@@ -140,7 +139,6 @@ func (d *decoder) opens(id string) {
 	}
 }
 
-// call emits a whole call that was not streamed.
 func (d *decoder) call(w *wire.Writer, v jsonscan.Value) {
 	var id, name, input jsonscan.Value
 	v.Read(id.From("toolUseId"), name.From("name"), input.From("input"))
