@@ -144,8 +144,7 @@ func (d *rollout) item(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 		if !args.Present() && !input.Present() && !action.Present() {
 			w.UnknownMembers("the item", v, "id", "name", "status")
 		}
-		w.Emit(c)
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: c.ID})
+		w.EmitWhole(c)
 		if kind.Str == "web_search_call" && status.Str == "completed" { // the result has no item
 			w.Emit(chunks.Chunk{Kind: chunks.Result, ID: c.ID, Status: "success"})
 		}

@@ -28,8 +28,7 @@ func (d *decoder) toolCall(w *wire.Writer, l *line) *wire.Problem {
 		if args.Present() {
 			w.SetArgs(&c, args)
 		}
-		w.Emit(c)
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: id})
+		w.EmitWhole(c)
 	}
 	if completed {
 		d.Calls = slices.DeleteFunc(d.Calls, func(s string) bool { return s == wire.Keep(id) })

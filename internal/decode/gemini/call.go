@@ -49,8 +49,7 @@ func (d *decoder) call(w *wire.Writer, of wire.Choice, call jsonscan.Value, serv
 	case args.IsString():
 		c.Object, c.Args = false, w.Text(args)
 	}
-	w.Emit(c)
-	w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: of.Message, Choice: of.Index, ID: c.ID})
+	w.EmitWhole(c)
 	return nil
 }
 

@@ -208,8 +208,7 @@ func (d *decoder) calls(w *wire.Writer, v jsonscan.Value) (problem *wire.Problem
 			problem = cmp.Or(problem, wire.WrongType("functionCalls.args", args, "an object"))
 			continue
 		}
-		w.Emit(c)
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: c.ID})
+		w.EmitWhole(c)
 	}
 	return problem
 }

@@ -264,10 +264,7 @@ func (d *decoder) call(w *wire.Writer, e *event, id string) *wire.Problem {
 		c.CallKind, c.Provider = "mcp", true
 	}
 	w.SetArgs(&c, e.input)
-	w.Emit(c)
-	seal := t.chunk(chunks.Seal)
-	seal.ID = id
-	w.Emit(seal)
+	w.EmitWhole(c)
 	switch e.permission.Str {
 	case "ask":
 		d.await(w, id, "approval")

@@ -244,8 +244,7 @@ func (d *decoder) executed(w *wire.Writer, c chunks.Chunk, args, output jsonscan
 	if !slices.Contains(d.Running, place) {
 		d.Running = append(wire.MakeRoom(d.Running, maxRunning), place)
 		w.SetArgs(&c, args)
-		w.Emit(c)
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Choice: c.Choice, Index: c.Index})
+		w.EmitWhole(c)
 	}
 	if !output.Present() {
 		return

@@ -70,8 +70,7 @@ func (d *decoder) call(w *wire.Writer, message string, i *rawItem) {
 	if c.Name == "" {
 		c.Name = strings.TrimSuffix(i.kind.Str, "_call")
 	}
-	w.Emit(c)
-	w.Emit(chunks.Chunk{Kind: chunks.Seal, Namespace: d.Agent, Message: message, ID: id})
+	w.EmitWhole(c)
 }
 
 // result emits a result. The output of the item is that of the tool, and that of the raw

@@ -205,8 +205,7 @@ func whole(w *wire.Writer, part jsonscan.Value) *wire.Problem {
 		return nil
 	}
 	c.Final, c.Whole = true, true
-	w.Emit(c)
-	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: c.ID})
+	w.EmitWhole(c)
 	return nil
 }
 

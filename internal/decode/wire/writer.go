@@ -55,6 +55,12 @@ func (w *Writer) EmitCall(c chunks.Chunk) {
 	}
 }
 
+// EmitWhole appends a fragment that completes its call, and the Seal of the call.
+func (w *Writer) EmitWhole(c chunks.Chunk) {
+	w.Emit(c)
+	w.Emit(chunks.Chunk{Kind: chunks.Seal, Namespace: c.Namespace, Message: c.Message, Choice: c.Choice, Index: c.Index, ID: c.ID})
+}
+
 // EmitUsage appends the usage of a message, unless it is no object.
 func (w *Writer) EmitUsage(of chunks.Chunk, usage jsonscan.Value) {
 	if of.Kind, of.Usage = chunks.Usage, usage.Raw; usage.IsObject() {
