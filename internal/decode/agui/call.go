@@ -57,7 +57,7 @@ func (r frame) call(e *event) *wire.Problem {
 // openCall emits the beginning of a call. The agent repeats a call for which the run
 // was interrupted after the interrupt was answered. It is the same call.
 func (r frame) openCall(e *event, id string) *Item {
-	if r.d.waits(id) {
+	if r.d.Waiting.Has(id) {
 		return r.d.open(Item{Kind: repeatedCall, Namespace: r.ns, ID: id})
 	}
 	n := r.d.namespace(r.ns)
@@ -127,7 +127,7 @@ func (r frame) emitResult(id string, content, failure jsonscan.Value, repeated b
 		}
 	}
 	if !repeated {
-		r.d.removeWaiting(id)
+		r.d.Waiting.Remove(id)
 	}
 	r.Emit(c)
 	return nil

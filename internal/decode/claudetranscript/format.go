@@ -79,9 +79,9 @@ func (l *line) read(f wire.Frame) {
 
 type decoder struct {
 	Root  Agent
-	Below []Agent // the subagents, oldest first
-	Tasks []Task  // calls that start subagents, and have started none, oldest first
-	Open  []string
+	Below []Agent  // the subagents, oldest first
+	Tasks []Task   // calls that start subagents, and have started none, oldest first
+	Open  wire.IDs // of the calls without a result
 }
 
 // Agent is the session, or a subagent.
@@ -115,7 +115,7 @@ func (d *decoder) Fields(f *stored.Fields) {
 	stored.Object(f, "r", &d.Root, (*Agent).fields)
 	stored.List(f, "b", &d.Below, (*Agent).fields)
 	stored.List(f, "t", &d.Tasks, (*Task).fields)
-	f.Texts("o", &d.Open)
+	d.Open.Fields(f, "o")
 }
 
 const (

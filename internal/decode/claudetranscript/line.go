@@ -32,7 +32,7 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 			d.Root.endMessage(w)
 		}
 	case "progress": // repeats the messages of a subagent
-		if id := w.Text(l.call); slices.Contains(d.Open, wire.Keep(id)) {
+		if id := w.Text(l.call); d.Open.Has(id) {
 			w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id})
 		}
 	default:
@@ -99,7 +99,7 @@ func (a *Agent) place(w *wire.Writer, n int) {
 func (d *decoder) open(w *wire.Writer, call jsonscan.Value) {
 	var id, name, input jsonscan.Value
 	call.Read(id.From("id"), name.From("name"), input.From("input"))
-	d.Open = append(wire.MakeRoom(d.Open, maxCalls), wire.Keep(w.Text(id)))
+	d.Open.Add(w.Text(id), maxCalls)
 	if name.Str == "Task" || name.Str == "Agent" {
 		d.Tasks = append(wire.MakeRoom(d.Tasks, maxTasks), Task{ID: wire.Keep(w.Text(id)), Prompt: wire.Keep(w.Text(input.Member("prompt")))})
 	}
@@ -146,9 +146,8 @@ func (d *decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 }
 
 func (d *decoder) close(id string) {
-	same := func(s string) bool { return s == wire.Keep(id) }
-	d.Open = slices.DeleteFunc(d.Open, same)
-	d.Tasks = slices.DeleteFunc(d.Tasks, func(t Task) bool { return same(t.ID) })
+	d.Open.Remove(id)
+	d.Tasks = slices.DeleteFunc(d.Tasks, func(t Task) bool { return t.ID == wire.Keep(id) })
 }
 
 func refused(w *wire.Writer, c *chunks.Chunk) bool {

@@ -2,7 +2,6 @@ package codex
 
 import (
 	"cmp"
-	"slices"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -96,15 +95,15 @@ func (d *decoder) content(w *wire.Writer, kind chunks.Kind, text string) {
 // its items from zero.
 func (d *decoder) call(w *wire.Writer, i *item, completed bool) {
 	d.start(w)
-	if !slices.Contains(d.Open, i.id) {
+	if !d.Open.Has(i.id) {
 		d.begin(w, i)
 	}
-	if slices.Contains(d.Blank, i.id) && (completed || !i.blank()) {
-		w.Emit(chunks.Chunk{Kind: chunks.Fragment, ID: i.id, Args: d.args(w, i), Object: true})
-		d.seal(w, i)
+	if d.Blank.Has(i.id) && (completed || !i.blank()) {
+		w.EmitWhole(chunks.Chunk{Kind: chunks.Fragment, ID: i.id, Args: d.args(w, i), Object: true})
+		d.Blank.Remove(i.id)
 	}
 	if completed {
-		d.Open = slices.DeleteFunc(d.Open, i.is)
+		d.Open.Remove(i.id)
 		d.result(w, i)
 	}
 }
@@ -121,23 +120,16 @@ func (d *decoder) begin(w *wire.Writer, i *item) {
 		c.Name = w.Text(i.tool)
 	}
 	c.Name = cmp.Or(c.Name, i.kind)
-	d.Open = append(wire.MakeRoom(d.Open, maxOpen), wire.Keep(i.id))
+	d.Open.Add(i.id, maxOpen)
 	if i.blank() {
 		w.Emit(c)
-		d.Blank = append(wire.MakeRoom(d.Blank, maxOpen), wire.Keep(i.id))
+		d.Blank.Add(i.id, maxOpen)
 		return
 	}
 	c.Args, c.Object = d.args(w, i), true
-	w.Emit(c)
-	d.seal(w, i)
+	w.EmitWhole(c)
+	d.Blank.Remove(i.id)
 }
-
-func (d *decoder) seal(w *wire.Writer, i *item) {
-	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: i.id})
-	d.Blank = slices.DeleteFunc(d.Blank, i.is)
-}
-
-func (i *item) is(id string) bool { return id == i.id }
 
 // input returns the member of an item that is the args of a tool of the CLI.
 func (i *item) input() member {

@@ -76,9 +76,9 @@ func (m *message) read(f wire.Frame) {
 
 type decoder struct {
 	Threads []Thread // the latest, oldest first
-	Open    []string // ids of the calls that run, oldest first
-	Asks    []string // ids of the requests that a person has to answer, as they are written
-	Blank   []string // ids of the open calls whose args come with a later item
+	Open    wire.IDs // of the calls that run
+	Asks    wire.IDs // of the requests that a person has to answer, as they are written
+	Blank   wire.IDs // of the open calls whose args come with a later item
 }
 
 // Thread is a conversation. The one without a namespace is that of the session.
@@ -104,9 +104,9 @@ func (t *Thread) fields(f *stored.Fields) {
 
 func (d *decoder) Fields(f *stored.Fields) {
 	stored.List(f, "t", &d.Threads, (*Thread).fields)
-	f.Texts("o", &d.Open)
-	f.Texts("a", &d.Asks)
-	f.Texts("b", &d.Blank)
+	d.Open.Fields(f, "o")
+	d.Asks.Fields(f, "a")
+	d.Blank.Fields(f, "b")
 }
 
 const (

@@ -2,7 +2,6 @@ package codexserver
 
 import (
 	"cmp"
-	"slices"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -74,7 +73,7 @@ func unknownItem(w *wire.Writer, what, kind string, v jsonscan.Value) {
 // have no start are read too. An item that is completed after its turn was interrupted
 // confirms the call that the end of the turn has closed.
 func (d *decoder) call(w *wire.Writer, t *Thread, i *item, id string, completed bool) {
-	open := slices.Contains(d.Open, wire.Keep(id))
+	open := d.Open.Has(id)
 	name, kind, args := d.called(w, i)
 	switch {
 	case !open:
@@ -83,17 +82,15 @@ func (d *decoder) call(w *wire.Writer, t *Thread, i *item, id string, completed 
 		c.Part, c.ID, c.Name, c.CallKind, c.Provider = 0, id, name, kind, kind != ""
 		c.Final, c.Opens, c.Whole, c.ParentCall = true, !completed, completed, t.parent()
 		if blank := args == "" && !completed; blank {
-			d.Blank = append(wire.MakeRoom(d.Blank, maxCalls), wire.Keep(id))
+			d.Blank.Add(id, maxCalls)
 			w.Emit(c)
 			break
 		}
 		c.Args, c.Object = cmp.Or(args, "{}"), true
-		w.Emit(c)
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, Namespace: t.Namespace, ID: id})
-	case slices.Contains(d.Blank, wire.Keep(id)) && (completed || args != ""):
-		w.Emit(chunks.Chunk{Kind: chunks.Fragment, Namespace: t.Namespace, ID: id, Args: cmp.Or(args, "{}"), Object: true})
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, Namespace: t.Namespace, ID: id})
-		d.Blank = without(d.Blank, id)
+		w.EmitWhole(c)
+	case d.Blank.Has(id) && (completed || args != ""):
+		w.EmitWhole(chunks.Chunk{Kind: chunks.Fragment, Namespace: t.Namespace, ID: id, Args: cmp.Or(args, "{}"), Object: true})
+		d.Blank.Remove(id)
 	}
 	if i.receivers.IsArray() {
 		d.adopt(w, id, i.receivers)
@@ -101,10 +98,12 @@ func (d *decoder) call(w *wire.Writer, t *Thread, i *item, id string, completed 
 	}
 	switch {
 	case completed:
-		d.Open, d.Blank, t.Answered = without(d.Open, id), without(d.Blank, id), true
+		d.Open.Remove(id)
+		d.Blank.Remove(id)
+		t.Answered = true
 		d.result(w, t, i, id)
 	case !open:
-		d.Open = append(wire.MakeRoom(d.Open, maxCalls), wire.Keep(id))
+		d.Open.Add(id, maxCalls)
 	}
 }
 
@@ -113,10 +112,6 @@ func (t *Thread) parent() string {
 		return ""
 	}
 	return t.Namespace
-}
-
-func without(list []string, id string) []string {
-	return slices.DeleteFunc(list, func(s string) bool { return s == wire.Keep(id) })
 }
 
 // called returns the name, the kind and the args of a call. The args are "" where they

@@ -73,7 +73,7 @@ func readEvent(f wire.Frame) (e event) {
 
 type decoder struct {
 	Sessions []Session // the latest, oldest first
-	Users    []string  // ids of the messages of people whose text has not come, oldest first
+	Users    wire.IDs  // of the messages of people whose text has not come
 	Parts    []Part    // the texts that are not complete, oldest first
 	Calls    []Call    // without a result, oldest first
 }
@@ -127,7 +127,7 @@ func (c *Call) fields(f *stored.Fields) {
 
 func (d *decoder) Fields(f *stored.Fields) {
 	stored.List(f, "s", &d.Sessions, (*Session).fields)
-	f.Texts("u", &d.Users)
+	d.Users.Fields(f, "u")
 	stored.List(f, "p", &d.Parts, (*Part).fields)
 	stored.List(f, "c", &d.Calls, (*Call).fields)
 }

@@ -55,10 +55,10 @@ func (s *Session) content(message string) *int {
 }
 
 func (d *decoder) text(w *wire.Writer, s *Session, message string, p *part) {
-	if user := slices.Index(d.Users, wire.Keep(message)); user >= 0 {
+	if d.Users.Has(message) {
 		if p.synthetic.Kind != jsonscan.True && p.kind.Str == "text" {
 			w.Emit(chunks.Chunk{Kind: chunks.Human, ID: message, Text: w.Text(p.text), Aside: true})
-			d.Users = slices.Delete(d.Users, user, user+1)
+			d.Users.Remove(message)
 		}
 		return
 	}
