@@ -132,53 +132,36 @@ func (d *decoder) begin(w *wire.Writer, i *item) {
 }
 
 // input returns the member of an item that is the args of a tool of the CLI.
-func (i *item) input() member {
+func (i *item) input() wire.Member {
 	switch i.kind {
 	case "command_execution":
-		return member{`"command"`, i.command}
+		return wire.Member{Key: "command", Value: i.command}
 	case "file_change":
-		return member{`"changes"`, i.changes}
+		return wire.Member{Key: "changes", Value: i.changes}
 	case "web_search":
-		return member{`"query"`, i.query}
+		return wire.Member{Key: "query", Value: i.query}
 	}
-	return member{}
+	return wire.Member{}
 }
 
 func (i *item) blank() bool {
 	m := i.input()
-	elements := m.value.Elements()
-	return m.rawKey != "" && (!m.value.Present() || m.value.Raw == `""` || m.value.IsArray() && !elements.Next())
+	elements := m.Value.Elements()
+	return m.Key != "" && (!m.Value.Present() || m.Value.Raw == `""` || m.Value.IsArray() && !elements.Next())
 }
 
 func (d *decoder) args(w *wire.Writer, i *item) string {
-	if m := i.input(); m.rawKey != "" {
-		return d.object(w, m)
+	if m := i.input(); m.Key != "" {
+		return w.Object(m)
 	}
 	if i.kind == "collab_tool_call" {
-		return d.object(w, member{`"prompt"`, i.prompt}, member{`"receiver_thread_ids"`, i.receivers})
+		return w.Object(wire.Member{Key: "prompt", Value: i.prompt}, wire.Member{Key: "receiver_thread_ids", Value: i.receivers})
 	}
 	if !i.arguments.Present() {
 		w.UnknownMembers("the item", i.whole, "tool", "result", "error")
 		return "{}"
 	}
 	return w.Compact(i.arguments.Raw)
-}
-
-type member struct {
-	rawKey string
-	value  jsonscan.Value
-}
-
-func (d *decoder) object(w *wire.Writer, members ...member) string {
-	return w.Compact(w.Build(func(dst []byte) []byte {
-		dst = append(dst, '{')
-		for _, m := range members {
-			if m.value.Present() {
-				dst = append(wire.AppendKey(dst, m.rawKey), m.value.Raw...)
-			}
-		}
-		return append(dst, '}')
-	}))
 }
 
 func (d *decoder) result(w *wire.Writer, i *item) {

@@ -126,41 +126,24 @@ func (d *decoder) called(w *wire.Writer, i *item) (name, kind, args string) {
 		}
 		return cmp.Or(w.Text(i.tool), name), kind, cmp.Or(w.Compact(i.args.Raw), "{}")
 	case "collabAgentToolCall":
-		return cmp.Or(w.Text(i.tool), name), kind, object(w, member{`"prompt"`, i.prompt}, member{`"receiverThreadIds"`, i.receivers})
+		return cmp.Or(w.Text(i.tool), name), kind, w.Object(wire.Member{Key: "prompt", Value: i.prompt}, wire.Member{Key: "receiverThreadIds", Value: i.receivers})
 	case "commandExecution":
-		args = object(w, member{`"command"`, i.command})
+		args = w.Object(wire.Member{Key: "command", Value: i.command})
 	case "fileChange":
-		args = object(w, member{`"changes"`, i.changes})
+		args = w.Object(wire.Member{Key: "changes", Value: i.changes})
 	case "imageView":
-		args = object(w, member{`"path"`, i.path})
+		args = w.Object(wire.Member{Key: "path", Value: i.path})
 	case "sleep":
-		args = object(w, member{`"durationMs"`, i.sleep})
+		args = w.Object(wire.Member{Key: "durationMs", Value: i.sleep})
 	case "webSearch":
 		if i.query.Raw == `""` && !i.action.Present() {
 			return name, kind, ""
 		}
-		args = object(w, member{`"query"`, i.query})
+		args = w.Object(wire.Member{Key: "query", Value: i.query})
 	case "imageGeneration":
 		args = "{}"
 	}
 	return name, kind, args
-}
-
-type member struct {
-	rawKey string
-	value  jsonscan.Value
-}
-
-func object(w *wire.Writer, members ...member) string {
-	return w.Compact(w.Build(func(dst []byte) []byte {
-		dst = append(dst, '{')
-		for _, m := range members {
-			if m.value.Present() {
-				dst = append(wire.AppendKey(dst, m.rawKey), m.value.Raw...)
-			}
-		}
-		return append(dst, '}')
-	}))
 }
 
 // result emits the result of a call. The image in the result of an imageGeneration is

@@ -196,6 +196,20 @@ func (w *Writer) Build(appendTo func(dst []byte) []byte) string {
 	return Alias(w.scratch[start:])
 }
 
+// Object returns an object with those of the members that are present. Their keys need no
+// escapes.
+func (w *Writer) Object(members ...Member) string {
+	return w.Compact(w.Build(func(dst []byte) []byte {
+		dst = append(dst, '{')
+		for _, m := range members {
+			if m.Value.Present() {
+				dst = append(AppendKey(dst, `"`+m.Key+`"`), m.Value.Raw...)
+			}
+		}
+		return append(dst, '}')
+	}))
+}
+
 // AppendMember appends the current member of a Cursor to an object that begins
 // in dst.
 func AppendMember(dst []byte, m *jsonscan.Cursor) []byte {
