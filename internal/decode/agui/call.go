@@ -34,7 +34,7 @@ func (r frame) call(e *event) *wire.Problem {
 		r.openCall(e, id)
 	case "TOOL_CALL_CHUNK":
 		if item == nil && id == "" {
-			return &wire.Problem{Code: wire.BadShape, Text: "toolCallId is missing, and no call is open that the chunk could go on with"}
+			return wire.WrongShape("toolCallId is missing, and no call is open that the chunk could go on with")
 		}
 		if item == nil {
 			item = r.openCall(e, id)

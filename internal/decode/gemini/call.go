@@ -58,7 +58,7 @@ func (d *decoder) call(w *wire.Writer, of wire.Choice, call jsonscan.Value, serv
 func (d *decoder) pieces(w *wire.Writer, of wire.Choice, pieces jsonscan.Value, continues bool) (first *wire.Problem) {
 	if !d.Open || d.Choice != of.Index {
 		if pieces.Present() {
-			return &wire.Problem{Code: wire.BadShape, Text: "functionCall.partialArgs has pieces, but no call is open that they could be of"}
+			return wire.WrongShape("functionCall.partialArgs has pieces, but no call is open that they could be of")
 		}
 		return nil
 	}

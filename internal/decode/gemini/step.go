@@ -99,7 +99,7 @@ func (d *interactionsDecoder) emitResult(w *wire.Writer, f *stepFields) *wire.Pr
 		return nil
 	}
 	if d.Call == "" {
-		return &wire.Problem{Code: wire.BadShape, Text: "the result names no call: call_id is missing or empty"}
+		return wire.WrongShape("the result names no call: call_id is missing or empty")
 	}
 	c := chunks.Chunk{Kind: chunks.Result, ID: d.Call, Name: d.Name, Status: "success"}
 	if f.failed.Kind == jsonscan.True {
