@@ -258,8 +258,8 @@ const (
 	MaxID    = 1 << 10 // bytes of an id
 )
 
-// Keep returns a copy of an id for the state of a Decoder. An id longer than
-// MaxID is cut.
+// Keep returns a copy of an id, or of the text of a failure, for the state of a Decoder.
+// One longer than MaxID is cut.
 func Keep(id string) string { return strings.Clone(id[:min(len(id), MaxID)]) }
 
 // Alias returns the bytes of b as a string without copying them. The bytes must
