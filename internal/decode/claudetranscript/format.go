@@ -91,7 +91,7 @@ type Agent struct {
 	Call      string   // the call that started it
 	Message   string   // id of the open message
 	Parts     int      // content parts of the message so far
-	Lines     []string // uuids of the latest lines, where they have no agentId
+	Lines     wire.IDs // uuids of the latest lines, where they have no agentId
 }
 
 func (a *Agent) fields(f *stored.Fields) {
@@ -100,7 +100,7 @@ func (a *Agent) fields(f *stored.Fields) {
 	f.Text("c", &a.Call)
 	f.Text("m", &a.Message)
 	stored.Number(f, "p", &a.Parts)
-	f.Texts("l", &a.Lines)
+	a.Lines.Fields(f, "l")
 }
 
 // Task is a call that starts a subagent.
@@ -131,7 +131,7 @@ func (d *decoder) agent(w *wire.Writer, l *line) *Agent {
 	}
 	id, parent := wire.Keep(w.Text(l.agent)), wire.Keep(w.Text(l.parent))
 	at := slices.IndexFunc(d.Below, func(a Agent) bool {
-		return id != "" && a.ID == id || id == "" && slices.Contains(a.Lines, parent)
+		return id != "" && a.ID == id || id == "" && a.Lines.Has(parent)
 	})
 	if at < 0 {
 		a := Agent{ID: id, Call: d.starter(w.PlainText(l.message.Member("content")))}
@@ -143,7 +143,7 @@ func (d *decoder) agent(w *wire.Writer, l *line) *Agent {
 	}
 	a := &d.Below[at]
 	if id == "" {
-		a.Lines = append(wire.MakeRoom(a.Lines, maxLines), wire.Keep(w.Text(l.uuid)))
+		a.Lines.Add(w.Text(l.uuid), maxLines)
 	}
 	return a
 }

@@ -120,7 +120,7 @@ func (d *decoder) protocolEvent(w *wire.Writer, method, ns string, data jsonscan
 	}
 	n := w.Len()
 	problem := d.protocolState(w, method, ns, data)
-	w.Drop(n, func(c *chunks.Chunk) bool { return c.Kind == chunks.Result && d.Streams.answered(c.ID) })
+	w.Drop(n, func(c *chunks.Chunk) bool { return c.Kind == chunks.Result && d.Streams.Failed.Has(c.ID) })
 	return problem
 }
 
@@ -196,7 +196,7 @@ func (d *decoder) protocolTool(w *wire.Writer, ns string, data jsonscan.Value) *
 	}
 	switch event.Str {
 	case "tool-started":
-		d.Streams.retry(c.ID)
+		d.Streams.Failed.Remove(c.ID)
 	case "tool-output-delta":
 		c.Text = w.Text(delta)
 		if delta.IsNested() {
@@ -210,7 +210,7 @@ func (d *decoder) protocolTool(w *wire.Writer, ns string, data jsonscan.Value) *
 		c.Content, c.Text = w.ContentOf(output)
 	case "tool-error":
 		// A ToolMessage with the error text of the framework may follow.
-		d.Streams.fail(c.ID)
+		d.Streams.Failed.AddNew(c.ID, maxFailed)
 		c.Kind, c.Name, c.Status, c.Text = chunks.Result, w.Text(name), "error", w.Text(message)
 	default:
 		w.Unknown("tools event", event.Str, data)

@@ -14,14 +14,14 @@ type protocol struct {
 	// Open are the messages being streamed, the latest at the end.
 	Open []protocolOpen
 	// Failed are the calls whose tools failed last, the latest at the end.
-	Failed []string
+	Failed wire.IDs
 	// Causes are the calls that started the latest subgraphs, the latest at the end.
 	Causes []protocolCause
 }
 
 func (m *protocol) fields(f *stored.Fields) {
 	stored.List(f, "o", &m.Open, (*protocolOpen).fields)
-	f.Texts("f", &m.Failed)
+	m.Failed.Fields(f, "f")
 	stored.List(f, "p", &m.Causes, (*protocolCause).fields)
 }
 
@@ -86,19 +86,6 @@ func (m *protocol) drop(i int) {
 		m.Open = slices.Delete(m.Open, i, i+1)
 	}
 }
-
-func (m *protocol) fail(call string) {
-	if len(call) > wire.MaxID || m.answered(call) {
-		return
-	}
-	m.Failed = append(wire.MakeRoom(m.Failed, maxFailed), strings.Clone(call))
-}
-
-func (m *protocol) retry(call string) {
-	m.Failed = slices.DeleteFunc(m.Failed, func(failed string) bool { return failed == call })
-}
-
-func (m *protocol) answered(call string) bool { return slices.Contains(m.Failed, call) }
 
 type protocolCause struct {
 	Namespace string // of the subgraph
