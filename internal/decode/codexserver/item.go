@@ -80,7 +80,10 @@ func (d *decoder) call(w *wire.Writer, t *Thread, i *item, id string, completed 
 		d.endText(w, t)
 		c := t.chunk(chunks.Fragment)
 		c.Part, c.ID, c.Name, c.CallKind, c.Provider = 0, id, name, kind, kind != ""
-		c.Final, c.Opens, c.Whole, c.ParentCall = true, !completed, completed, t.parent()
+		c.Final, c.Opens, c.Whole = true, !completed, completed
+		if t.Namespace != t.ID {
+			c.ParentCall = t.Namespace
+		}
 		if blank := args == "" && !completed; blank {
 			d.Blank.Add(id, maxCalls)
 			w.Emit(c)
@@ -105,13 +108,6 @@ func (d *decoder) call(w *wire.Writer, t *Thread, i *item, id string, completed 
 	case !open:
 		d.Open.Add(id, maxCalls)
 	}
-}
-
-func (t *Thread) parent() string {
-	if t.Namespace == t.ID {
-		return ""
-	}
-	return t.Namespace
 }
 
 // called returns the name, the kind and the args of a call. The args are "" where they

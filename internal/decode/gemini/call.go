@@ -93,13 +93,6 @@ func (d *decoder) closeCall(w *wire.Writer, message string) {
 	d.Open, d.Args = false, Args{}
 }
 
-// failure ends the message that the error names, or the message that began last
-// where it names none, and its run.
-func (d *decoder) failure(w *wire.Writer, id string, failure jsonscan.Value) {
-	w.FailRun(cmp.Or(id, d.Message), w.FailureText(failure))
-	*d = decoder{}
-}
-
 func (d *decoder) blockReason(w *wire.Writer, feedback jsonscan.Value) (reason string) {
 	var v jsonscan.Value
 	feedback.Read(v.From("blockReason"), v.From("block_reason"))

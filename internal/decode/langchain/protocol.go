@@ -149,10 +149,12 @@ func (d *decoder) protocolLife(w *wire.Writer, ns string, data jsonscan.Value) {
 	var event, run, failure, cause jsonscan.Value
 	data.Read(
 		event.From("event"), run.From("run_id"), run.From("runId"), failure.From("error"),
-		cause.From("cause"),
+		cause.From("cause"), // {"type":"toolCall","tool_call_id"}
 	)
 	if ns != "" {
-		d.protocolCause(w, ns, cause)
+		if call := callIn(w, cause); call != "" {
+			d.Streams.cause(ns, call)
+		}
 		if event.Str == "failed" {
 			w.Emit(chunks.Chunk{Kind: chunks.Failure, Namespace: ns, Text: w.FailureText(failure)})
 		}

@@ -6,7 +6,6 @@ import (
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
-	"streamer/internal/jsonscan"
 	"streamer/internal/stored"
 )
 
@@ -98,13 +97,6 @@ func (c *protocolCause) fields(f *stored.Fields) {
 }
 
 const maxCauses = 64
-
-// protocolCause stores the cause of a subgraph: {"type":"toolCall","tool_call_id"}.
-func (d *decoder) protocolCause(w *wire.Writer, ns string, cause jsonscan.Value) {
-	if call := callIn(w, cause); call != "" {
-		d.Streams.cause(ns, call)
-	}
-}
 
 // setParents names, in the calls among the chunks after the first n, the call that
 // started the subgraph which made them.

@@ -47,13 +47,6 @@ func (d *decoder) part(w *wire.Writer, s *Session, p *part) *wire.Problem {
 	return nil
 }
 
-func (s *Session) content(message string) *int {
-	if s.Message != wire.Keep(message) {
-		s.Message, s.Part = wire.Keep(message), 0
-	}
-	return &s.Part
-}
-
 func (d *decoder) text(w *wire.Writer, s *Session, message string, p *part) {
 	if d.Users.Has(message) {
 		if p.synthetic.Kind != jsonscan.True && p.kind.Str == "text" {
@@ -68,9 +61,11 @@ func (d *decoder) text(w *wire.Writer, s *Session, message string, p *part) {
 		if !s.Running || text == "" && ended {
 			return // of a person, or it repeats a part of a message that has ended
 		}
-		next := s.content(message)
-		d.Parts = append(wire.MakeRoom(d.Parts, maxParts), Part{ID: id, Number: *next, Reasoning: p.kind.Str == "reasoning"})
-		*next++
+		if s.Message != wire.Keep(message) {
+			s.Message, s.Part = wire.Keep(message), 0
+		}
+		d.Parts = append(wire.MakeRoom(d.Parts, maxParts), Part{ID: id, Number: s.Part, Reasoning: p.kind.Str == "reasoning"})
+		s.Part++
 		at = len(d.Parts) - 1
 	}
 	k := &d.Parts[at]
@@ -125,7 +120,10 @@ func (d *decoder) call(w *wire.Writer, s *Session, message string, p *part) *wir
 		s.start(w)
 	}
 	if c := of; at < 0 || !whole && status.Str != "pending" {
-		c.Kind, c.Name, c.Final, c.Opens, c.Whole, c.ParentCall = chunks.Fragment, w.Text(p.tool), true, at < 0 && !ended, ended && at < 0, s.parent()
+		c.Kind, c.Name, c.Final, c.Opens, c.Whole = chunks.Fragment, w.Text(p.tool), true, at < 0 && !ended, ended && at < 0
+		if s.Namespace != s.ID {
+			c.ParentCall = s.Namespace
+		}
 		if whole = status.Str != "pending"; whole {
 			w.SetArgs(&c, input)
 			if !input.Present() {
@@ -156,13 +154,6 @@ func (d *decoder) call(w *wire.Writer, s *Session, message string, p *part) *wir
 		d.adopt(child, id)
 	}
 	return nil
-}
-
-func (s *Session) parent() string {
-	if s.Namespace == s.ID {
-		return ""
-	}
-	return s.Namespace
 }
 
 // result emits a result. A command that failed is completed. What a person refused is an
