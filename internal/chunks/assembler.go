@@ -109,8 +109,9 @@ func (a *Assembler[S]) addTo(pos int, f *Chunk, id, name string, lim Limits) err
 		return err
 	}
 	a.Refused = a.Refused && id == "" && name == ""
-	if name != "" && len(a.RefusedAt) > 0 {
-		a.reuse(place(f.Index, id))
+	if name != "" && len(a.RefusedAt) > 0 { // the call takes the place of a refused one
+		taken := place(f.Index, id)
+		a.RefusedAt = slices.DeleteFunc(a.RefusedAt, func(p string) bool { return p == taken })
 	}
 	return nil
 }
@@ -149,13 +150,6 @@ func (a *Assembler[S]) refuse(place string) {
 		a.RefusedAt = slices.Delete(a.RefusedAt, 0, 1)
 	}
 	a.RefusedAt = append(a.RefusedAt, strings.Clone(place))
-}
-
-// reuse records that a named call takes the place of a refused one.
-func (a *Assembler[S]) reuse(place string) {
-	if i := slices.Index(a.RefusedAt, place); i >= 0 {
-		a.RefusedAt = slices.Delete(a.RefusedAt, i, i+1)
-	}
 }
 
 // place returns what the fragments of one call have in common: the index, or

@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -26,7 +25,7 @@ func Progress(data []byte) (chunks.Chunk, *wire.Problem) {
 		b.Fail(&wire.Problem{Code: wire.BadShape, Text: text})
 	}
 	if c.HasPercent && (c.Percent < 0 || c.Percent > 100) {
-		b.Fail(&wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("percent is %v, not a number from 0 to 100", c.Percent)})
+		b.Fail(wire.WrongShape("percent is %v, not a number from 0 to 100", c.Percent))
 	}
 	return c, b.Problem
 }
@@ -48,7 +47,6 @@ func (b *body) progress(v jsonscan.Value) chunks.Chunk {
 	return c
 }
 
-// number returns a member that is a number, and whether it is present.
 func (b *body) number(field string, v jsonscan.Value) (float64, bool) {
 	if !v.Present() {
 		return 0, false
@@ -59,7 +57,7 @@ func (b *body) number(field string, v jsonscan.Value) (float64, bool) {
 	}
 	n, err := strconv.ParseFloat(v.Raw, 64)
 	if err != nil {
-		b.Fail(&wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("%s is %s, which is no usable number", field, wire.Clip(v.Raw))})
+		b.Fail(wire.WrongShape("%s is %s, which is no usable number", field, wire.Clip(v.Raw)))
 		return 0, false
 	}
 	return n, true
@@ -168,7 +166,7 @@ func Clock(data []byte) (Tick, *wire.Problem) {
 	}
 	b.OneOf("kind", t.Kind, "deadline", "flush", "run_idle")
 	if t.Kind == "deadline" && t.Call == "" {
-		b.Fail(&wire.Problem{Code: wire.BadShape, Text: "a deadline names its call: call is missing or empty"})
+		b.Fail(wire.WrongShape("a deadline names its call: call is missing or empty"))
 	}
 	return t, b.Problem
 }
@@ -189,6 +187,6 @@ func (b *body) moment(field string, v jsonscan.Value) int64 {
 			return at.UnixMilli()
 		}
 	}
-	b.Fail(&wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("%s is %s, neither RFC 3339 nor milliseconds", field, wire.Clip(v.Raw))})
+	b.Fail(wire.WrongShape("%s is %s, neither RFC 3339 nor milliseconds", field, wire.Clip(v.Raw)))
 	return 0
 }

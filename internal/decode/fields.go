@@ -37,7 +37,7 @@ func (b *body) once(v jsonscan.Value, what string, fields []string) {
 			continue
 		}
 		if seen[i] {
-			b.Fail(&wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("the %s has %s twice", what, m.Key)})
+			b.Fail(wire.WrongShape("the %s has %s twice", what, m.Key))
 			return
 		}
 		seen[i] = true
@@ -73,7 +73,7 @@ func (b *body) word(field string, v jsonscan.Value) string {
 func (b *body) target(field string, v jsonscan.Value) string {
 	s := b.word(field, v)
 	if s == "" {
-		b.Fail(&wire.Problem{Code: wire.BadShape, Text: field + " is empty; it must name what to close, or be left out"})
+		b.Fail(wire.WrongShape("%s is empty; it must name what to close, or be left out", field))
 	}
 	return s
 }
@@ -87,13 +87,13 @@ func (b *body) targets(field string, v jsonscan.Value) (list []string) {
 	}
 	for e := v.Elements(); e.Next(); {
 		if len(list) == maxNamed {
-			b.Fail(&wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("%s has more than %d elements; send several interrupts", field, maxNamed)})
+			b.Fail(wire.WrongShape("%s has more than %d elements; send several interrupts", field, maxNamed))
 			return nil
 		}
 		list = append(list, b.target(fmt.Sprintf("%s[%d]", field, len(list)), e.Value))
 	}
 	if len(list) == 0 {
-		b.Fail(&wire.Problem{Code: wire.BadShape, Text: field + " is an empty list; it must name what to close, or be left out"})
+		b.Fail(wire.WrongShape("%s is an empty list; it must name what to close, or be left out", field))
 	}
 	return list
 }

@@ -2,7 +2,6 @@ package decode
 
 import (
 	"encoding/base64"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -42,7 +41,7 @@ func frameOf(p framing.Event) (wire.Frame, *wire.Problem) {
 	// An event may consist of its name alone, with null as data.
 	named := f.Name != "" && f.JSON.Kind <= jsonscan.Null
 	if !f.JSON.IsNested() && !f.Done && !named && !code {
-		return f, &wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("the event is %s, not an object", f.JSON.Kind)}
+		return f, wire.WrongShape("the event is %s, not an object", f.JSON.Kind)
 	}
 	return f, nil
 }

@@ -8,7 +8,6 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// find returns the format with a name, or nil.
 func find(name string) *wire.Format {
 	for i := range formats {
 		if formats[i].Name == name {

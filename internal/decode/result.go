@@ -34,7 +34,7 @@ import (
 func (r *Reader) Result(data []byte) ([]chunks.Chunk, *wire.Problem) {
 	text := wire.Trim(wire.Alias(data))
 	if text == "" {
-		return nil, &wire.Problem{Code: wire.BadShape, Text: "the result is empty"}
+		return nil, wire.WrongShape("the result is empty")
 	}
 	if p := wire.Check(text); p != nil {
 		p.Offset += strings.Index(wire.Alias(data), text)

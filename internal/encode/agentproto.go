@@ -89,7 +89,6 @@ type apData struct {
 	Streamer     *callData       `json:"streamer,omitempty"`
 }
 
-// apCause names the call that started a subgraph.
 type apCause struct {
 	Type       string `json:"type"`
 	ToolCallID string `json:"tool_call_id"`
@@ -187,7 +186,6 @@ func (a *agentProtocol) enter(ns string, id events.ID, parent string) {
 	a.sendTo(ns, id.String()+".ns"+strconv.Itoa(strings.Count(ns, "|")), "lifecycle", d)
 }
 
-// parent appends the cause of a subgraph that is known late.
 func (a *agentProtocol) parent(e *events.Event) {
 	if graph := graphOf(namespaceOf(e)); slices.Contains(a.namespaces, graph) {
 		a.sendTo(graph, e.EventID.String(), "lifecycle", apData{Event: "running", Cause: &apCause{"toolCall", a.of(e.ParentCall)}})

@@ -262,7 +262,6 @@ func (a *agentProtocol) sendDelta(m *apMessage, b *apBlock) {
 	a.dst = append(appendMember(append(a.dst, '"'), member, string(text)), "}}}}\n\n"...)
 }
 
-// deltaKind returns the type of the deltas of a block, and the member with their text.
 func (b *apBlock) deltaKind() (kind, member string) {
 	switch b.kind {
 	case "text":

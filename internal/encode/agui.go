@@ -64,7 +64,6 @@ type agEvent struct {
 	ParentToolCallID    string `json:"parentToolCallId,omitempty"`
 }
 
-// agMetadata is what the client keeps besides the fields of the protocol.
 type agMetadata struct {
 	Streamer any `json:"streamer"`
 }

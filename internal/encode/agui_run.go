@@ -14,7 +14,6 @@ type agOutcome struct {
 	Interrupts []agInterrupt `json:"interrupts,omitempty"`
 }
 
-// agInterrupt is an answer of a person for which a run waits.
 type agInterrupt struct {
 	ID         string       `json:"id"`
 	Reason     string       `json:"reason"`
@@ -68,7 +67,9 @@ func (a *agUI) startRun(e *events.Event) {
 // endRun ends what the run has left open, and the run of the client if this is the
 // last of the turn.
 func (a *agUI) endRun(e *events.Event) {
-	a.endMessages()
+	for len(a.messages) > 0 {
+		a.endMessageAt(a.messages[0].place, &events.Event{})
+	}
 	for _, c := range slices.Clone(a.calls) {
 		if text, data, ends := c.endWith(e, c.ended && !c.invalid); ends {
 			a.end(c, text, data)

@@ -18,7 +18,6 @@ type agSubagent struct {
 	ended bool
 }
 
-// agSubagentOutcome is the end of a subagent that did not fail.
 type agSubagentOutcome struct {
 	Type         string   `json:"type"` // success, suspended
 	InterruptIDs []string `json:"interruptIds,omitempty"`
@@ -92,7 +91,6 @@ func (a *agUI) parent(e *events.Event) {
 	}
 }
 
-// endSubagentsOf ends the subagents that a call started, with its result.
 func (a *agUI) endSubagentsOf(call string, e *events.Event) {
 	for _, s := range a.subagents {
 		if s.call == call {

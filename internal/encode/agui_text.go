@@ -75,12 +75,6 @@ func (a *agUI) endMessageAt(place events.Place, e *events.Event) {
 	}
 }
 
-func (a *agUI) endMessages() {
-	for len(a.messages) > 0 {
-		a.endMessageAt(a.messages[0].place, &events.Event{})
-	}
-}
-
 func (a *agUI) begin(m *agMessage) {
 	if !m.open {
 		m.open = true

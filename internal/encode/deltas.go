@@ -24,7 +24,6 @@ func sourceOf(e *events.Event) source {
 	return source{place: placeOf(e), part: e.Part}
 }
 
-// textPart is an open content part of a message.
 type textPart struct {
 	source
 	kind string // text or reasoning

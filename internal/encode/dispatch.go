@@ -2,7 +2,6 @@ package encode
 
 import "streamer/internal/events"
 
-// handler has a method for each type of event that protocols have a form for.
 type handler interface {
 	startRun(e *events.Event)
 	endRun(e *events.Event)

@@ -321,13 +321,11 @@ func (l *langGraph) progress(e *events.Event) {
 	l.send("custom", map[string]lgProgress{"streamer_progress": {callID(e), e.Progress, e.Percent}})
 }
 
-// lgParent names the call that caused a call.
 type lgParent struct {
 	ToolCallID       string `json:"tool_call_id"`
 	ParentToolCallID string `json:"parent_tool_call_id"`
 }
 
-// parent appends the call that caused a call, where it is known late.
 func (l *langGraph) parent(e *events.Event) {
 	l.send("custom", map[string]lgParent{"streamer_parent": {callID(e), l.of(e.ParentCall)}})
 }

@@ -175,7 +175,6 @@ const maxDetail = 1 << 10
 // note where it is longer.
 func (st *Step) brief(s string) string { return shorten(s, min(maxDetail, st.Rules.MaxEventText)) }
 
-// shorten returns a copy of s, cut to limit bytes with a note where it is longer.
 func shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return clone(s)

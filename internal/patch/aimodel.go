@@ -142,7 +142,6 @@ func (f aiModelFormat) render(h *history) {
 	}
 }
 
-// aiModelWriter writes a history of ModelMessages.
 type aiModelWriter struct {
 	h     *history
 	t, r  int     // the next turn, the next result

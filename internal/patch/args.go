@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// checkArgs checks args that must be a string with JSON.
 func (c *call) checkArgs() {
 	if !strings.HasPrefix(c.args, `"`) && c.args != "" && c.args != "null" {
 		return // some servers send the object instead of a string

@@ -41,7 +41,6 @@ type blockFormat interface {
 	refuseOutput(h *history)
 }
 
-// plainBlocks has what holds for most block formats.
 type plainBlocks struct{ *facts }
 
 func (plainBlocks) runs(Options) bool { return false }
@@ -68,7 +67,6 @@ func (plainBlocks) turn(blocks []string) string {
 	return `{"role":"assistant","content":` + list(blocks) + `}`
 }
 
-// answer is the block of a result for its call.
 func (f plainBlocks) answer(_ *history, c *call, r *result) string { return f.withCallID(r.raw, c, r) }
 
 // blockShape is a format made of a blockFormat.

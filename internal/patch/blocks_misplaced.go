@@ -5,19 +5,16 @@ package patch
 // A result that precedes all other blocks of the message precedes its turn. The
 // systems that profiles reproduce do not read such results.
 
-// insideResults is what becomes of the results in a message of the model.
 type insideResults struct {
 	leaves         map[int]bool // blocks that leave the message
 	before, behind replacements // before and behind the turn
 }
 
-// replacements has the blocks that are made of results without a call.
 type replacements struct {
 	texts          []string
 	calls, results []string // calls that are made for orphans, and their results
 }
 
-// insideResults returns what becomes of the results in message m.
 func (w *blockWriter) insideResults(m int) (in insideResults) {
 	h := w.h
 	for w.r < len(h.results) && h.results[w.r].message < m {

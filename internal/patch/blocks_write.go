@@ -27,7 +27,6 @@ func (f blockShape) render(h *history) {
 	f.refuseOutput(h)
 }
 
-// blockWriter writes a history of a block format.
 type blockWriter struct {
 	*facts
 	h       *history
@@ -149,7 +148,6 @@ func (h *history) hasAnswers(m, t int) bool {
 	return slices.ContainsFunc(h.resultsIn(m), func(r result) bool { return r.disposition == answering && h.calls[r.call].turn == t })
 }
 
-// ownBlocks has the blocks that stay in a user's message.
 type ownBlocks struct {
 	blocks []string
 	notes  bool  // some of them are texts that quote a result
@@ -229,7 +227,6 @@ func (w *blockWriter) flush() {
 	}
 }
 
-// takeResults returns the blocks that wait for the next user's message.
 func (w *blockWriter) takeResults() []string {
 	blocks := append(w.results, w.texts...)
 	w.results, w.texts, w.base = w.results[:0], w.texts[:0], -1

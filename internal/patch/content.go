@@ -17,7 +17,6 @@ func (h *history) rankCalls() {
 	}
 }
 
-// logged returns the outcome of a call in the session's log.
 func (h *history) logged(c *call) (Outcome, bool) {
 	outcomes := h.opts.Log[c.matchKey()]
 	if c.rank >= len(outcomes) {
@@ -90,7 +89,6 @@ func (h *history) syntheticText(reason events.Text, name, id, args string) strin
 	return fill(template, name, id, args)
 }
 
-// template returns the text of the options for a reason and a tool, "" if there is none.
 func (h *history) template(reason events.Text, tool string) string {
 	if len(h.opts.Templates) > 0 {
 		for _, key := range []string{tool + ":" + string(reason), tool, string(reason)} {

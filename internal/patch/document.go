@@ -22,7 +22,6 @@ type document struct {
 	maxMessages int
 }
 
-// span is a part of the text.
 type span struct{ from, to int }
 
 func (d *document) at(m int) string { return d.text[d.messages[m].from:d.messages[m].to] }

@@ -46,7 +46,6 @@ func setMember(object, name, value string) string {
 	return head + comma + quote(name) + ":" + value + object[len(head):]
 }
 
-// removeMember returns a JSON object without a member.
 func removeMember(object, name string) string {
 	var kept []string
 	for n, v := range members(object) {
@@ -93,7 +92,6 @@ func unchangedOr(array string, now []string) string {
 	return array
 }
 
-// list returns a JSON array of raw values.
 func list(values []string) string { return "[" + strings.Join(values, ",") + "]" }
 
 // editCalls returns a message with its changed calls, which are elements of a list, and

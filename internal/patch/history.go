@@ -51,7 +51,6 @@ type history struct {
 	form   langchainMessage
 }
 
-// role is the role of a message.
 type role byte
 
 const (
@@ -63,7 +62,6 @@ const (
 	tool // a result and nothing else
 )
 
-// turn is one turn of the assistant.
 type turn struct {
 	first, last int // its messages
 	resultsEnd  int // the first message after it that is not a result
@@ -107,7 +105,6 @@ type call struct {
 	leftOpen                            bool   // it stays without a result, as requested
 }
 
-// result is a tool result anywhere in the history.
 type result struct {
 	message, block int // block is its index among the blocks of its message
 	id, name, kind string
@@ -136,7 +133,6 @@ const (
 	adopted // an orphan for which a call is made
 )
 
-// idState is the state of the matching for one id.
 type idState struct {
 	turn                      int // last turn with a call of this id, -1 for none
 	head, tail                int // list of that turn's calls without a result

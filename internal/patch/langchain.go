@@ -34,7 +34,6 @@ func langchainRole(kind string) role {
 	return other
 }
 
-// langchainMessage is a message in any of the forms.
 type langchainMessage struct {
 	kind   string // its type, or its class
 	inner  string // the member that holds the fields: "", "data" or "kwargs"
@@ -199,7 +198,6 @@ func argsField(block string) string {
 	return "args"
 }
 
-// langchainEdit returns a message of any form with its fields changed.
 func langchainEdit(raw string, change func(fields string) string) string {
 	if body := langchainBody(raw); body.inner != "" {
 		return editMember(raw, body.inner, change)

@@ -116,7 +116,6 @@ func (h *history) spareResults() (spare []*result, linked bool) {
 // withIDs has whether there are calls without an id and with one, and the same of results.
 type withIDs struct{ calls, results [2]bool }
 
-// namedIDs has them by name, and those of all names.
 type namedIDs struct {
 	of  map[string]withIDs
 	all withIDs

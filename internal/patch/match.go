@@ -166,7 +166,6 @@ func (h *history) hasResult(c *call) bool {
 	return false
 }
 
-// gap returns the results between a turn and the next one.
 func (h *history) gap(t int) (from, to int) {
 	return equalRange(h.results, t, func(r *result) int { return r.after })
 }

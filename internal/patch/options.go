@@ -71,7 +71,6 @@ type Limits struct {
 // limit.
 var ErrLimit = errors.New("patch: limit exceeded")
 
-// limitError is the text of an error that matches ErrLimit.
 type limitError string
 
 func (e limitError) Error() string { return string(e) }

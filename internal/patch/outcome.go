@@ -19,7 +19,6 @@ type Outcome struct {
 	Reason events.Text // reason why there is no real result
 }
 
-// real reports whether the call has a real result.
 func (o *Outcome) real() bool { return o.Content != nil || o.At != 0 }
 
 // Limits of Outcomes.
@@ -36,7 +35,6 @@ type Outcomes struct {
 	orphans map[string]*callState // orphan results, by id
 }
 
-// callState is the outcome of a call so far.
 type callState struct {
 	Outcome
 	call, id, uid string

@@ -59,7 +59,6 @@ func compilePattern(text string) pattern {
 	return strings.Split(strings.ReplaceAll(text, "{name}", "{id}"), "{id}")
 }
 
-// match reports whether s has all parts in order.
 func (p pattern) match(s string) bool {
 	last := len(p) - 1
 	if last == 0 {

@@ -33,7 +33,6 @@ func (h *history) renameCalls() {
 	}
 }
 
-// renamer is the state of renameCalls.
 type renamer struct {
 	h       *history
 	turn    int

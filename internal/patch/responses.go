@@ -103,7 +103,6 @@ func (f responsesFormat) putTurn(h *history, t int) {
 	w.turn()
 }
 
-// responsesWriter writes one turn.
 type responsesWriter struct {
 	h *history
 	f responsesFormat

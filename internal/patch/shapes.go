@@ -68,7 +68,6 @@ func (*facts) waits(*history, *call) bool { return false }
 
 func (*facts) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 
-// withCallID returns a result with the id of its call.
 func (f *facts) withCallID(raw string, c *call, r *result) string {
 	if id := c.finalID(); id != r.id {
 		return f.withID(raw, id)
@@ -76,7 +75,6 @@ func (f *facts) withCallID(raw string, c *call, r *result) string {
 	return raw
 }
 
-// withID returns a result with another id of its call.
 func (f *facts) withID(raw, id string) string {
 	if f.inResult == "" {
 		return setMember(raw, f.resultID, quote(id))
@@ -124,7 +122,6 @@ func Shapes() []Shape {
 // sorted.
 func Repairable() []Shape { return append([]Shape{Auto}, Shapes()...) }
 
-// formatNamed returns the format of a shape, nil if it is unknown.
 func formatNamed(shape Shape) format {
 	for _, f := range shapes {
 		if f.about().shape == shape {

@@ -48,7 +48,6 @@ func (d *decoder) running(blank bool) bool {
 	return false
 }
 
-// call returns the newest call with an id, or nil.
 func (d *decoder) call(id string) *Call {
 	id = id[:min(len(id), wire.MaxID)]
 	for i := len(d.Calls) - 1; i >= 0; i-- {

@@ -155,7 +155,9 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case "session/request_permission":
 		return d.ask(w, &m)
 	case "session/prompt":
-		d.prompt(w, &m)
+		d.Prompts = add(d.Prompts, m.id)
+		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: w.PlainText(m.params.Member("prompt"))})
+		d.startRun(w)
 	case "session/load":
 		d.Loads = add(d.Loads, m.id)
 	case "session/cancel":

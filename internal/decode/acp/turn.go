@@ -8,12 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-func (d *decoder) prompt(w *wire.Writer, m *message) {
-	d.Prompts = add(d.Prompts, m.id)
-	w.Emit(chunks.Chunk{Kind: chunks.Human, Text: w.PlainText(m.params.Member("prompt"))})
-	d.startRun(w)
-}
-
 func (d *decoder) startRun(w *wire.Writer) {
 	if !d.Run {
 		w.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})

@@ -10,7 +10,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// turn is the content of an event that is read.
 type turn struct {
 	*wire.Writer
 
@@ -168,10 +167,7 @@ func (t *turn) call(v jsonscan.Value) *wire.Problem {
 	t.called = true
 	t.begin()
 	c.Opens, c.Whole = c.ID == "", c.ID != ""
-	t.Emit(c)
-	c = t.chunk(chunks.Seal)
-	c.ID = t.Text(id)
-	t.Emit(c)
+	t.EmitWhole(c)
 	for e := t.e.long.Elements(); e.Next(); {
 		if long := t.Text(e.Value); long == c.ID && long != "" {
 			t.d.Long = append(wire.MakeRoom(t.d.Long, maxCalls), Long{wire.Keep(long), t.d.Run})

@@ -59,7 +59,6 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Run    string // id of the invocation
 	Author string // the first agent
@@ -110,7 +109,6 @@ const (
 	maxCalls  = 256
 )
 
-// Decode emits the chunks of an event.
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
@@ -146,7 +144,6 @@ func (d *decoder) namespace(author string) string {
 	return author
 }
 
-// isWait reports whether a call is a request to a person.
 func isWait(name string) bool {
 	return name == "adk_request_confirmation" || name == "adk_request_credential" || name == "adk_request_input"
 }

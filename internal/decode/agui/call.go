@@ -34,7 +34,7 @@ func (r frame) call(e *event) *wire.Problem {
 		r.openCall(e, id)
 	case "TOOL_CALL_CHUNK":
 		if item == nil && id == "" {
-			return &wire.Problem{Code: wire.BadShape, Text: "toolCallId is missing, and no call is open that the chunk could go on with"}
+			return wire.WrongShape("toolCallId is missing, and no call is open that the chunk could go on with")
 		}
 		if item == nil {
 			item = r.openCall(e, id)
@@ -57,7 +57,7 @@ func (r frame) call(e *event) *wire.Problem {
 // openCall emits the beginning of a call. The agent repeats a call for which the run
 // was interrupted after the interrupt was answered. It is the same call.
 func (r frame) openCall(e *event, id string) *Item {
-	if r.d.waits(id) {
+	if r.d.Waiting.Has(id) {
 		return r.d.open(Item{Kind: repeatedCall, Namespace: r.ns, ID: id})
 	}
 	n := r.d.namespace(r.ns)
@@ -127,7 +127,7 @@ func (r frame) emitResult(id string, content, failure jsonscan.Value, repeated b
 		}
 	}
 	if !repeated {
-		r.d.removeWaiting(id)
+		r.d.Waiting.Remove(id)
 	}
 	r.Emit(c)
 	return nil

@@ -77,7 +77,7 @@ func (r frame) await(v jsonscan.Value) {
 	c := chunks.Chunk{
 		Kind: chunks.Await, Namespace: r.ns, ID: r.Text(call), Why: cmp.Or(r.Text(reason), "interrupt"), InterruptID: r.Text(id),
 	}
-	r.d.wait(c.ID)
+	r.d.Waiting.AddNew(c.ID, maxWaiting)
 	r.Emit(c)
 }
 

@@ -61,12 +61,12 @@ func (r frame) addWaiting(history []chunks.Chunk) {
 	for i := range history {
 		switch c := &history[i]; c.Kind {
 		case chunks.Fragment:
-			r.d.wait(c.ID)
+			r.d.Waiting.AddNew(c.ID, maxWaiting)
 		case chunks.Result:
-			r.d.removeWaiting(c.ID)
+			r.d.Waiting.Remove(c.ID)
 		case chunks.Human:
 			for _, c := range history[:i] {
-				r.d.removeWaiting(c.ID)
+				r.d.Waiting.Remove(c.ID)
 			}
 		}
 	}

@@ -7,19 +7,17 @@ import (
 	"streamer/internal/stored"
 )
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Items      []Item      // the open items, oldest first
 	Namespaces []Namespace // those with a message or a subagent
-	// Waiting are the ids of calls for which a run was interrupted.
-	Waiting []string
-	Asked   bool // the run has emitted an interrupt before its end
+	Waiting    wire.IDs    // of the calls for which a run was interrupted, without a result
+	Asked      bool        // the run has emitted an interrupt before its end
 }
 
 func (d *decoder) Fields(f *stored.Fields) {
 	stored.List(f, "l", &d.Items, (*Item).fields)
 	stored.List(f, "p", &d.Namespaces, (*Namespace).fields)
-	f.Texts("w", &d.Waiting)
+	d.Waiting.Fields(f, "w")
 	f.Flag("a", &d.Asked)
 }
 
@@ -150,19 +148,4 @@ func (d *decoder) namespace(ns string) *Namespace {
 func (d *decoder) forget(ns string) {
 	d.Items = slices.DeleteFunc(d.Items, func(i Item) bool { return i.Namespace == ns })
 	d.Namespaces = slices.DeleteFunc(d.Namespaces, func(n Namespace) bool { return n.Name == ns })
-}
-
-func (d *decoder) wait(id string) {
-	if id != "" && !d.waits(id) {
-		d.Waiting = append(wire.MakeRoom(d.Waiting, maxWaiting), wire.Keep(id))
-	}
-}
-
-// waits reports whether a run was interrupted for a call that has no result yet.
-func (d *decoder) waits(id string) bool {
-	return id != "" && slices.Contains(d.Waiting, id[:min(len(id), wire.MaxID)])
-}
-
-func (d *decoder) removeWaiting(id string) {
-	d.Waiting = slices.DeleteFunc(d.Waiting, func(w string) bool { return w == id })
 }

@@ -55,7 +55,6 @@ func claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Message string // id of the message of the step
 	Open    bool   // a step has begun and not ended
@@ -190,14 +189,12 @@ func (d *decoder) finish(w *wire.Writer, v jsonscan.Value) {
 	*d = decoder{}
 }
 
-const maxFailure = 1 << 10
-
 // failure records an error of the open step. Where none is open, the error is all that
 // the stream has.
 func (d *decoder) failure(w *wire.Writer, v jsonscan.Value) {
 	text := w.FailureText(v)
 	if d.Open {
-		d.Failed, d.Failure = true, strings.ToValidUTF8(strings.Clone(text[:min(len(text), maxFailure)]), "")
+		d.Failed, d.Failure = true, strings.ToValidUTF8(wire.Keep(text), "")
 		return
 	}
 	if !d.Run {

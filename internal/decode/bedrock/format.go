@@ -52,7 +52,6 @@ func claims(f wire.Frame) wire.Claim {
 	return claimsMessage(f)
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Block string         // raw index of the open block
 	Kind  wire.BlockKind // of the open block

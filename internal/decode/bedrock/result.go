@@ -34,7 +34,7 @@ func (d *decoder) startResult(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 		d.Result.Status = b.OneOf("status", status, "success", "error")
 	}
 	if b.Problem == nil && d.Result.ID == "" {
-		b.Fail(&wire.Problem{Code: wire.BadShape, Text: "the result names no call: toolUseId is missing or empty"})
+		b.Fail(wire.WrongShape("the result names no call: toolUseId is missing or empty"))
 	}
 	if b.Problem != nil {
 		d.Result = Result{}
@@ -48,7 +48,7 @@ func (d *decoder) addResult(w *wire.Writer, index, list jsonscan.Value) *wire.Pr
 	}
 	a := &d.Result
 	if a.ID == "" || d.Block != index.Raw {
-		return &wire.Problem{Code: wire.BadShape, Text: "a piece of a tool result comes without the start of its block, which names its call"}
+		return wire.WrongShape("a piece of a tool result comes without the start of its block, which names its call")
 	}
 	for e := list.Elements(); e.Next(); {
 		if len(a.Blocks)+len(e.Value.Raw) > maxResult {

@@ -50,8 +50,8 @@ func (d *Decoder) works(w *wire.Writer, a *Agent) {
 func (d *Decoder) openCalls(w *wire.Writer, n int) {
 	for _, c := range w.Since(n) {
 		switch {
-		case c.Kind == chunks.Fragment && c.ID != "":
-			d.open(c.ID, c.Name)
+		case c.Kind == chunks.Fragment && c.ID != "" && !d.isOpen(c.ID):
+			d.Open = append(wire.MakeRoom(d.Open, maxOpen), Call{wire.Keep(c.ID), wire.Keep(c.Name)})
 		case c.Kind == chunks.Result:
 			d.closeCall(w, c.ID)
 		}

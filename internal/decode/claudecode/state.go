@@ -97,12 +97,6 @@ func (d *Decoder) agent(parent string) *Agent {
 // assistant lines repeat them.
 func (a *Agent) streams() bool { return a != nil && a.Phase >= Streaming }
 
-func (d *Decoder) open(id, name string) {
-	if !d.isOpen(id) {
-		d.Open = append(wire.MakeRoom(d.Open, maxOpen), Call{wire.Keep(id), wire.Keep(name)})
-	}
-}
-
 func (d *Decoder) isOpen(id string) bool {
 	return slices.ContainsFunc(d.Open, func(c Call) bool { return c.ID == id })
 }

@@ -77,12 +77,11 @@ func (l *line) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the lines of a session. Its fields are the state between lines.
 type decoder struct {
 	Root  Agent
-	Below []Agent // the subagents, oldest first
-	Tasks []Task  // calls that start subagents, and have started none, oldest first
-	Open  []string
+	Below []Agent  // the subagents, oldest first
+	Tasks []Task   // calls that start subagents, and have started none, oldest first
+	Open  wire.IDs // of the calls without a result
 }
 
 // Agent is the session, or a subagent.
@@ -92,7 +91,7 @@ type Agent struct {
 	Call      string   // the call that started it
 	Message   string   // id of the open message
 	Parts     int      // content parts of the message so far
-	Lines     []string // uuids of the latest lines, where they have no agentId
+	Lines     wire.IDs // uuids of the latest lines, where they have no agentId
 }
 
 func (a *Agent) fields(f *stored.Fields) {
@@ -101,7 +100,7 @@ func (a *Agent) fields(f *stored.Fields) {
 	f.Text("c", &a.Call)
 	f.Text("m", &a.Message)
 	stored.Number(f, "p", &a.Parts)
-	f.Texts("l", &a.Lines)
+	a.Lines.Fields(f, "l")
 }
 
 // Task is a call that starts a subagent.
@@ -116,7 +115,7 @@ func (d *decoder) Fields(f *stored.Fields) {
 	stored.Object(f, "r", &d.Root, (*Agent).fields)
 	stored.List(f, "b", &d.Below, (*Agent).fields)
 	stored.List(f, "t", &d.Tasks, (*Task).fields)
-	f.Texts("o", &d.Open)
+	d.Open.Fields(f, "o")
 }
 
 const (
@@ -126,14 +125,13 @@ const (
 	maxCalls  = 256
 )
 
-// agent returns the agent of a line.
 func (d *decoder) agent(w *wire.Writer, l *line) *Agent {
 	if l.sidechain.Kind != jsonscan.True {
 		return &d.Root
 	}
 	id, parent := wire.Keep(w.Text(l.agent)), wire.Keep(w.Text(l.parent))
 	at := slices.IndexFunc(d.Below, func(a Agent) bool {
-		return id != "" && a.ID == id || id == "" && slices.Contains(a.Lines, parent)
+		return id != "" && a.ID == id || id == "" && a.Lines.Has(parent)
 	})
 	if at < 0 {
 		a := Agent{ID: id, Call: d.starter(w.PlainText(l.message.Member("content")))}
@@ -145,12 +143,11 @@ func (d *decoder) agent(w *wire.Writer, l *line) *Agent {
 	}
 	a := &d.Below[at]
 	if id == "" {
-		a.Lines = append(wire.MakeRoom(a.Lines, maxLines), wire.Keep(w.Text(l.uuid)))
+		a.Lines.Add(w.Text(l.uuid), maxLines)
 	}
 	return a
 }
 
-// starter returns the call that started a subagent with a prompt, or "".
 func (d *decoder) starter(prompt string) (id string) {
 	at := slices.IndexFunc(d.Tasks, func(t Task) bool { return t.Prompt == wire.Keep(prompt) })
 	if at = max(at, 0); at < len(d.Tasks) {

@@ -15,7 +15,6 @@ import (
 // chunks.Chunk.Wait.
 const silence = 30
 
-// Decode emits the chunks of a line.
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var l line
 	l.read(f)
@@ -33,7 +32,7 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 			d.Root.endMessage(w)
 		}
 	case "progress": // repeats the messages of a subagent
-		if id := w.Text(l.call); slices.Contains(d.Open, wire.Keep(id)) {
+		if id := w.Text(l.call); d.Open.Has(id) {
 			w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id})
 		}
 	default:
@@ -51,7 +50,6 @@ func (a *Agent) endMessage(w *wire.Writer) {
 	}
 }
 
-// assistant emits the blocks of a message.
 func (d *decoder) assistant(w *wire.Writer, l *line) (problem *wire.Problem) {
 	a := d.agent(w, l)
 	var id, content, reason, usage jsonscan.Value
@@ -87,7 +85,6 @@ func (d *decoder) assistant(w *wire.Writer, l *line) (problem *wire.Problem) {
 	return problem
 }
 
-// place completes the chunks after the first n.
 func (a *Agent) place(w *wire.Writer, n int) {
 	list := w.Since(n)
 	for i := range list {
@@ -102,7 +99,7 @@ func (a *Agent) place(w *wire.Writer, n int) {
 func (d *decoder) open(w *wire.Writer, call jsonscan.Value) {
 	var id, name, input jsonscan.Value
 	call.Read(id.From("id"), name.From("name"), input.From("input"))
-	d.Open = append(wire.MakeRoom(d.Open, maxCalls), wire.Keep(w.Text(id)))
+	d.Open.Add(w.Text(id), maxCalls)
 	if name.Str == "Task" || name.Str == "Agent" {
 		d.Tasks = append(wire.MakeRoom(d.Tasks, maxTasks), Task{ID: wire.Keep(w.Text(id)), Prompt: wire.Keep(w.Text(input.Member("prompt")))})
 	}
@@ -111,7 +108,6 @@ func (d *decoder) open(w *wire.Writer, call jsonscan.Value) {
 // interruption begins the text that the program adds when a person interrupts a turn.
 const interruption = "[Request interrupted by user"
 
-// user emits the results of calls, or what a person wrote.
 func (d *decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 	a, content := d.agent(w, l), l.message.Member("content")
 	results, stopped, n := false, strings.HasPrefix(w.Text(content), interruption), w.Len()
@@ -150,12 +146,10 @@ func (d *decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 }
 
 func (d *decoder) close(id string) {
-	same := func(s string) bool { return s == wire.Keep(id) }
-	d.Open = slices.DeleteFunc(d.Open, same)
-	d.Tasks = slices.DeleteFunc(d.Tasks, func(t Task) bool { return same(t.ID) })
+	d.Open.Remove(id)
+	d.Tasks = slices.DeleteFunc(d.Tasks, func(t Task) bool { return t.ID == wire.Keep(id) })
 }
 
-// refused reports whether a person refused a call.
 func refused(w *wire.Writer, c *chunks.Chunk) bool {
 	text := c.Text
 	if c.Content != "" {

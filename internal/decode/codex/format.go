@@ -57,22 +57,20 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Running bool     // a turn is open
 	Text    bool     // the message has its agent_message
 	Parts   int      // content parts of the message so far
-	Open    []string // ids of the calls without a result, oldest first
-	// Blank are the ids of the open calls whose args come with a later event.
-	Blank []string
+	Open    wire.IDs // of the calls without a result
+	Blank   wire.IDs // of the open calls whose args come with a later event
 }
 
 func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("r", &d.Running)
 	f.Flag("t", &d.Text)
 	stored.Number(f, "p", &d.Parts)
-	f.Texts("o", &d.Open)
-	f.Texts("b", &d.Blank)
+	d.Open.Fields(f, "o")
+	d.Blank.Fields(f, "b")
 }
 
 const maxOpen = 256

@@ -2,7 +2,6 @@ package codex
 
 import (
 	"cmp"
-	"slices"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -96,15 +95,15 @@ func (d *decoder) content(w *wire.Writer, kind chunks.Kind, text string) {
 // its items from zero.
 func (d *decoder) call(w *wire.Writer, i *item, completed bool) {
 	d.start(w)
-	if !slices.Contains(d.Open, i.id) {
+	if !d.Open.Has(i.id) {
 		d.begin(w, i)
 	}
-	if slices.Contains(d.Blank, i.id) && (completed || !i.blank()) {
-		w.Emit(chunks.Chunk{Kind: chunks.Fragment, ID: i.id, Args: d.args(w, i), Object: true})
-		d.seal(w, i)
+	if d.Blank.Has(i.id) && (completed || !i.blank()) {
+		w.EmitWhole(chunks.Chunk{Kind: chunks.Fragment, ID: i.id, Args: d.args(w, i), Object: true})
+		d.Blank.Remove(i.id)
 	}
 	if completed {
-		d.Open = slices.DeleteFunc(d.Open, i.is)
+		d.Open.Remove(i.id)
 		d.result(w, i)
 	}
 }
@@ -121,72 +120,48 @@ func (d *decoder) begin(w *wire.Writer, i *item) {
 		c.Name = w.Text(i.tool)
 	}
 	c.Name = cmp.Or(c.Name, i.kind)
-	d.Open = append(wire.MakeRoom(d.Open, maxOpen), wire.Keep(i.id))
+	d.Open.Add(i.id, maxOpen)
 	if i.blank() {
 		w.Emit(c)
-		d.Blank = append(wire.MakeRoom(d.Blank, maxOpen), wire.Keep(i.id))
+		d.Blank.Add(i.id, maxOpen)
 		return
 	}
 	c.Args, c.Object = d.args(w, i), true
-	w.Emit(c)
-	d.seal(w, i)
+	w.EmitWhole(c)
+	d.Blank.Remove(i.id)
 }
-
-func (d *decoder) seal(w *wire.Writer, i *item) {
-	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: i.id})
-	d.Blank = slices.DeleteFunc(d.Blank, i.is)
-}
-
-func (i *item) is(id string) bool { return id == i.id }
 
 // input returns the member of an item that is the args of a tool of the CLI.
-func (i *item) input() member {
+func (i *item) input() wire.Member {
 	switch i.kind {
 	case "command_execution":
-		return member{`"command"`, i.command}
+		return wire.Member{Key: "command", Value: i.command}
 	case "file_change":
-		return member{`"changes"`, i.changes}
+		return wire.Member{Key: "changes", Value: i.changes}
 	case "web_search":
-		return member{`"query"`, i.query}
+		return wire.Member{Key: "query", Value: i.query}
 	}
-	return member{}
+	return wire.Member{}
 }
 
 func (i *item) blank() bool {
 	m := i.input()
-	elements := m.value.Elements()
-	return m.rawKey != "" && (!m.value.Present() || m.value.Raw == `""` || m.value.IsArray() && !elements.Next())
+	elements := m.Value.Elements()
+	return m.Key != "" && (!m.Value.Present() || m.Value.Raw == `""` || m.Value.IsArray() && !elements.Next())
 }
 
 func (d *decoder) args(w *wire.Writer, i *item) string {
-	if m := i.input(); m.rawKey != "" {
-		return d.object(w, m)
+	if m := i.input(); m.Key != "" {
+		return w.Object(m)
 	}
 	if i.kind == "collab_tool_call" {
-		return d.object(w, member{`"prompt"`, i.prompt}, member{`"receiver_thread_ids"`, i.receivers})
+		return w.Object(wire.Member{Key: "prompt", Value: i.prompt}, wire.Member{Key: "receiver_thread_ids", Value: i.receivers})
 	}
 	if !i.arguments.Present() {
 		w.UnknownMembers("the item", i.whole, "tool", "result", "error")
 		return "{}"
 	}
 	return w.Compact(i.arguments.Raw)
-}
-
-type member struct {
-	rawKey string
-	value  jsonscan.Value
-}
-
-func (d *decoder) object(w *wire.Writer, members ...member) string {
-	return w.Compact(w.Build(func(dst []byte) []byte {
-		dst = append(dst, '{')
-		for _, m := range members {
-			if m.value.Present() {
-				dst = append(wire.AppendKey(dst, m.rawKey), m.value.Raw...)
-			}
-		}
-		return append(dst, '}')
-	}))
 }
 
 func (d *decoder) result(w *wire.Writer, i *item) {

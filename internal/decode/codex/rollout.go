@@ -43,7 +43,6 @@ func rolloutClaims(f wire.Frame) wire.Claim {
 	return wire.IfKnown
 }
 
-// rollout decodes the lines of a session file. Its fields are the state between lines.
 type rollout struct {
 	Running bool // a turn with a start is open
 	Text    bool // the message has its text
@@ -58,7 +57,6 @@ func (d *rollout) Fields(f *stored.Fields) {
 	stored.Number(f, "p", &d.Parts)
 }
 
-// Decode emits the chunks of a line.
 func (d *rollout) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var kind, payload jsonscan.Value
 	f.Read(kind.From("type"), payload.From("payload"))
@@ -77,7 +75,6 @@ func (d *rollout) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return nil
 }
 
-// event reads the beginning and end of a turn, and what a person writes.
 func (d *rollout) event(w *wire.Writer, v jsonscan.Value) {
 	var kind, turn, reason, message, item jsonscan.Value
 	v.Read(kind.From("type"), turn.From("turn_id"), reason.From("reason"), message.From("message"), item.From("item"))
@@ -108,7 +105,6 @@ func (d *rollout) end(w *wire.Writer, c chunks.Chunk) {
 	*d = rollout{}
 }
 
-// item reads an item of the model, or the result of a call.
 func (d *rollout) item(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	var kind, id, name, args, input, action, output, role, content, summary, status jsonscan.Value
 	v.Read(
@@ -148,8 +144,7 @@ func (d *rollout) item(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 		if !args.Present() && !input.Present() && !action.Present() {
 			w.UnknownMembers("the item", v, "id", "name", "status")
 		}
-		w.Emit(c)
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: c.ID})
+		w.EmitWhole(c)
 		if kind.Str == "web_search_call" && status.Str == "completed" { // the result has no item
 			w.Emit(chunks.Chunk{Kind: chunks.Result, ID: c.ID, Status: "success"})
 		}

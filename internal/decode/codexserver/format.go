@@ -74,12 +74,11 @@ func (m *message) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the messages of a session. Its fields are the state between them.
 type decoder struct {
 	Threads []Thread // the latest, oldest first
-	Open    []string // ids of the calls that run, oldest first
-	Asks    []string // ids of the requests that a person has to answer, as they are written
-	Blank   []string // ids of the open calls whose args come with a later item
+	Open    wire.IDs // of the calls that run
+	Asks    wire.IDs // of the requests that a person has to answer, as they are written
+	Blank   wire.IDs // of the open calls whose args come with a later item
 }
 
 // Thread is a conversation. The one without a namespace is that of the session.
@@ -105,9 +104,9 @@ func (t *Thread) fields(f *stored.Fields) {
 
 func (d *decoder) Fields(f *stored.Fields) {
 	stored.List(f, "t", &d.Threads, (*Thread).fields)
-	f.Texts("o", &d.Open)
-	f.Texts("a", &d.Asks)
-	f.Texts("b", &d.Blank)
+	d.Open.Fields(f, "o")
+	d.Asks.Fields(f, "a")
+	d.Blank.Fields(f, "b")
 }
 
 const (
@@ -136,7 +135,6 @@ func (d *decoder) thread(id string) *Thread {
 	return &d.Threads[len(d.Threads)-1]
 }
 
-// adopt records the threads of the agents that a call started.
 func (d *decoder) adopt(w *wire.Writer, call string, threads jsonscan.Value) {
 	for e := threads.Elements(); e.Next(); {
 		if id := w.Text(e.Value); id != "" && !slices.ContainsFunc(d.Threads, func(t Thread) bool { return t.ID == wire.Keep(id) }) {

@@ -2,7 +2,6 @@ package codexserver
 
 import (
 	"cmp"
-	"slices"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -74,26 +73,27 @@ func unknownItem(w *wire.Writer, what, kind string, v jsonscan.Value) {
 // have no start are read too. An item that is completed after its turn was interrupted
 // confirms the call that the end of the turn has closed.
 func (d *decoder) call(w *wire.Writer, t *Thread, i *item, id string, completed bool) {
-	open := slices.Contains(d.Open, wire.Keep(id))
+	open := d.Open.Has(id)
 	name, kind, args := d.called(w, i)
 	switch {
 	case !open:
 		d.endText(w, t)
 		c := t.chunk(chunks.Fragment)
 		c.Part, c.ID, c.Name, c.CallKind, c.Provider = 0, id, name, kind, kind != ""
-		c.Final, c.Opens, c.Whole, c.ParentCall = true, !completed, completed, t.parent()
+		c.Final, c.Opens, c.Whole = true, !completed, completed
+		if t.Namespace != t.ID {
+			c.ParentCall = t.Namespace
+		}
 		if blank := args == "" && !completed; blank {
-			d.Blank = append(wire.MakeRoom(d.Blank, maxCalls), wire.Keep(id))
+			d.Blank.Add(id, maxCalls)
 			w.Emit(c)
 			break
 		}
 		c.Args, c.Object = cmp.Or(args, "{}"), true
-		w.Emit(c)
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, Namespace: t.Namespace, ID: id})
-	case slices.Contains(d.Blank, wire.Keep(id)) && (completed || args != ""):
-		w.Emit(chunks.Chunk{Kind: chunks.Fragment, Namespace: t.Namespace, ID: id, Args: cmp.Or(args, "{}"), Object: true})
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, Namespace: t.Namespace, ID: id})
-		d.Blank = without(d.Blank, id)
+		w.EmitWhole(c)
+	case d.Blank.Has(id) && (completed || args != ""):
+		w.EmitWhole(chunks.Chunk{Kind: chunks.Fragment, Namespace: t.Namespace, ID: id, Args: cmp.Or(args, "{}"), Object: true})
+		d.Blank.Remove(id)
 	}
 	if i.receivers.IsArray() {
 		d.adopt(w, id, i.receivers)
@@ -101,23 +101,13 @@ func (d *decoder) call(w *wire.Writer, t *Thread, i *item, id string, completed 
 	}
 	switch {
 	case completed:
-		d.Open, d.Blank, t.Answered = without(d.Open, id), without(d.Blank, id), true
+		d.Open.Remove(id)
+		d.Blank.Remove(id)
+		t.Answered = true
 		d.result(w, t, i, id)
 	case !open:
-		d.Open = append(wire.MakeRoom(d.Open, maxCalls), wire.Keep(id))
+		d.Open.Add(id, maxCalls)
 	}
-}
-
-// parent returns the id of the call that started the agent of a thread.
-func (t *Thread) parent() string {
-	if t.Namespace == t.ID {
-		return ""
-	}
-	return t.Namespace
-}
-
-func without(list []string, id string) []string {
-	return slices.DeleteFunc(list, func(s string) bool { return s == wire.Keep(id) })
 }
 
 // called returns the name, the kind and the args of a call. The args are "" where they
@@ -132,41 +122,24 @@ func (d *decoder) called(w *wire.Writer, i *item) (name, kind, args string) {
 		}
 		return cmp.Or(w.Text(i.tool), name), kind, cmp.Or(w.Compact(i.args.Raw), "{}")
 	case "collabAgentToolCall":
-		return cmp.Or(w.Text(i.tool), name), kind, object(w, member{`"prompt"`, i.prompt}, member{`"receiverThreadIds"`, i.receivers})
+		return cmp.Or(w.Text(i.tool), name), kind, w.Object(wire.Member{Key: "prompt", Value: i.prompt}, wire.Member{Key: "receiverThreadIds", Value: i.receivers})
 	case "commandExecution":
-		args = object(w, member{`"command"`, i.command})
+		args = w.Object(wire.Member{Key: "command", Value: i.command})
 	case "fileChange":
-		args = object(w, member{`"changes"`, i.changes})
+		args = w.Object(wire.Member{Key: "changes", Value: i.changes})
 	case "imageView":
-		args = object(w, member{`"path"`, i.path})
+		args = w.Object(wire.Member{Key: "path", Value: i.path})
 	case "sleep":
-		args = object(w, member{`"durationMs"`, i.sleep})
+		args = w.Object(wire.Member{Key: "durationMs", Value: i.sleep})
 	case "webSearch":
 		if i.query.Raw == `""` && !i.action.Present() {
 			return name, kind, ""
 		}
-		args = object(w, member{`"query"`, i.query})
+		args = w.Object(wire.Member{Key: "query", Value: i.query})
 	case "imageGeneration":
 		args = "{}"
 	}
 	return name, kind, args
-}
-
-type member struct {
-	rawKey string
-	value  jsonscan.Value
-}
-
-func object(w *wire.Writer, members ...member) string {
-	return w.Compact(w.Build(func(dst []byte) []byte {
-		dst = append(dst, '{')
-		for _, m := range members {
-			if m.value.Present() {
-				dst = append(wire.AppendKey(dst, m.rawKey), m.value.Raw...)
-			}
-		}
-		return append(dst, '}')
-	}))
 }
 
 // result emits the result of a call. The image in the result of an imageGeneration is

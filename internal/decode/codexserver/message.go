@@ -1,7 +1,6 @@
 package codexserver
 
 import (
-	"slices"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -67,8 +66,8 @@ func (d *decoder) other(w *wire.Writer, m *message, itemID jsonscan.Value, f wir
 }
 
 func (d *decoder) ask(w *wire.Writer, id jsonscan.Value, call, why string) {
-	if id.Present() && slices.Contains(d.Open, wire.Keep(call)) {
-		d.Asks = append(wire.MakeRoom(d.Asks, maxAsks), wire.Keep(id.Raw))
+	if id.Present() && d.Open.Has(call) {
+		d.Asks.Add(id.Raw, maxAsks)
 		w.Emit(chunks.Chunk{Kind: chunks.Await, ID: call, Why: why, InterruptID: id.Raw})
 	}
 }
@@ -90,9 +89,7 @@ func (d *decoder) answer(w *wire.Writer, m *message) {
 }
 
 func (d *decoder) resolve(w *wire.Writer, id jsonscan.Value, text string, resumes bool) {
-	n := len(d.Asks)
-	d.Asks = slices.DeleteFunc(d.Asks, func(s string) bool { return s == wire.Keep(id.Raw) })
-	if resumes && len(d.Asks) < n {
+	if d.Asks.Remove(id.Raw) && resumes {
 		w.Emit(chunks.Chunk{Kind: chunks.Resume, InterruptID: id.Raw, Text: text})
 	}
 }
@@ -141,12 +138,11 @@ func (d *decoder) usage(w *wire.Writer, t *Thread, params jsonscan.Value) {
 }
 
 func (d *decoder) progress(w *wire.Writer, id, text string) {
-	if slices.Contains(d.Open, wire.Keep(id)) {
+	if d.Open.Has(id) {
 		w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: wire.Excerpt(text)})
 	}
 }
 
-// write emits a piece of a text.
 func (d *decoder) write(w *wire.Writer, t *Thread, kind chunks.Kind, item, text string) {
 	if text == "" {
 		return

@@ -61,7 +61,6 @@ func claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// decoder decodes the events of a session. Its field is the state between events.
 type decoder struct {
 	Message string // id of the message that began last
 }

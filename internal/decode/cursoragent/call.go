@@ -1,7 +1,6 @@
 package cursoragent
 
 import (
-	"slices"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -20,7 +19,7 @@ func (d *decoder) toolCall(w *wire.Writer, l *line) *wire.Problem {
 	if problem != nil {
 		return problem
 	}
-	completed, open := l.subtype.Str == "completed", slices.Contains(d.Calls, wire.Keep(id))
+	completed, open := l.subtype.Str == "completed", d.Calls.Has(id)
 	if !open {
 		d.begin(w, l)
 		d.endText(w)
@@ -28,15 +27,14 @@ func (d *decoder) toolCall(w *wire.Writer, l *line) *wire.Problem {
 		if args.Present() {
 			w.SetArgs(&c, args)
 		}
-		w.Emit(c)
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: id})
+		w.EmitWhole(c)
 	}
 	if completed {
-		d.Calls = slices.DeleteFunc(d.Calls, func(s string) bool { return s == wire.Keep(id) })
+		d.Calls.Remove(id)
 		d.Answered = d.Open
 		d.result(w, id, result)
 	} else if !open {
-		d.Calls = append(wire.MakeRoom(d.Calls, maxCalls), wire.Keep(id))
+		d.Calls.Add(id, maxCalls)
 	}
 	return nil
 }

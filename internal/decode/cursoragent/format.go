@@ -91,7 +91,6 @@ func (l *line) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the lines of a session. Its fields are the state between lines.
 type decoder struct {
 	Run      bool     // a process has begun and not ended
 	Open     bool     // a message has begun
@@ -100,7 +99,7 @@ type decoder struct {
 	Part     int      // number of the text of the message
 	Written  TextKind // what that text is
 	Pieces   bool     // it came in pieces, which a whole line repeats
-	Calls    []string // ids of the calls without a result, oldest first
+	Calls    wire.IDs // of the calls without a result
 }
 
 // TextKind is the kind of the latest text of a message.
@@ -121,7 +120,7 @@ func (d *decoder) Fields(f *stored.Fields) {
 	stored.Number(f, "p", &d.Part)
 	stored.Number(f, "w", &d.Written)
 	f.Flag("s", &d.Pieces)
-	f.Texts("c", &d.Calls)
+	d.Calls.Fields(f, "c")
 }
 
 const maxCalls = 256

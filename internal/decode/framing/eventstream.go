@@ -75,7 +75,7 @@ func (r *Reader) openFrames() {
 		return
 	}
 	if validPrelude(in.data) {
-		r.Wrong = &wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("a frame was cut off after %d bytes and never continued", len(m.Data))}
+		r.Wrong = wire.WrongShape("a frame was cut off after %d bytes and never continued", len(m.Data))
 		r.Cut.Frame = nil
 		return
 	}
@@ -180,7 +180,7 @@ func (r *Reader) frameEvent(headers, payload string, base int) (Event, bool) {
 	h, ok := readHeaders(headers)
 	switch {
 	case !ok:
-		return Event{Base: base, Problem: &wire.Problem{Code: wire.BadShape, Text: "the headers of a frame are invalid"}}, true
+		return Event{Base: base, Problem: wire.WrongShape("the headers of a frame are invalid")}, true
 	case h.kind == "exception":
 		return Event{Base: base, Failure: failureOf(payload, h.exception)}, true
 	case h.kind == "error":

@@ -49,8 +49,7 @@ func (d *decoder) call(w *wire.Writer, of wire.Choice, call jsonscan.Value, serv
 	case args.IsString():
 		c.Object, c.Args = false, w.Text(args)
 	}
-	w.Emit(c)
-	w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: of.Message, Choice: of.Index, ID: c.ID})
+	w.EmitWhole(c)
 	return nil
 }
 
@@ -59,7 +58,7 @@ func (d *decoder) call(w *wire.Writer, of wire.Choice, call jsonscan.Value, serv
 func (d *decoder) pieces(w *wire.Writer, of wire.Choice, pieces jsonscan.Value, continues bool) (first *wire.Problem) {
 	if !d.Open || d.Choice != of.Index {
 		if pieces.Present() {
-			return &wire.Problem{Code: wire.BadShape, Text: "functionCall.partialArgs has pieces, but no call is open that they could be of"}
+			return wire.WrongShape("functionCall.partialArgs has pieces, but no call is open that they could be of")
 		}
 		return nil
 	}
@@ -92,13 +91,6 @@ func (d *decoder) closeCall(w *wire.Writer, message string) {
 	}
 	w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: message, Choice: d.Choice})
 	d.Open, d.Args = false, Args{}
-}
-
-// failure ends the message that the error names, or the message that began last
-// where it names none, and its run.
-func (d *decoder) failure(w *wire.Writer, id string, failure jsonscan.Value) {
-	w.FailRun(cmp.Or(id, d.Message), w.FailureText(failure))
-	*d = decoder{}
 }
 
 func (d *decoder) blockReason(w *wire.Writer, feedback jsonscan.Value) (reason string) {

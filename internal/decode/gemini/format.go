@@ -103,7 +103,6 @@ func response(f wire.Frame) wire.Frame {
 	return f
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Message string // the last response id
 	Begun   bool   // the start of the message was emitted
@@ -132,8 +131,9 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		feedback.From("promptFeedback"), feedback.From("prompt_feedback"), failure.From("error"), parts.From("parts"),
 		other.From("automaticFunctionCallingHistory"), other.From("automatic_function_calling_history"), // repeats the calls
 	)
-	if failure.Present() {
-		d.failure(w, w.Text(id), failure)
+	if failure.Present() { // of the message that it names, or of the one that began last
+		w.FailRun(cmp.Or(w.Text(id), d.Message), w.FailureText(failure))
+		*d = decoder{}
 		return nil
 	}
 	if candidates.Present() && !candidates.IsArray() {

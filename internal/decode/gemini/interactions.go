@@ -48,7 +48,6 @@ func claimsInteraction(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// interactionsDecoder decodes the events of a session. Its fields are the state between events.
 type interactionsDecoder struct {
 	Message string         // id of the interaction that began last
 	Step    string         // raw index of the open step

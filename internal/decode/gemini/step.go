@@ -44,7 +44,6 @@ func (d *interactionsDecoder) part(w *wire.Writer, index, part jsonscan.Value) *
 	return nil
 }
 
-// emitText emits a string, or each text in an object or a list of objects.
 func (d *interactionsDecoder) emitText(w *wire.Writer, kind chunks.Kind, index, v jsonscan.Value) {
 	if v.IsObject() {
 		v = v.Member("text")
@@ -100,7 +99,7 @@ func (d *interactionsDecoder) emitResult(w *wire.Writer, f *stepFields) *wire.Pr
 		return nil
 	}
 	if d.Call == "" {
-		return &wire.Problem{Code: wire.BadShape, Text: "the result names no call: call_id is missing or empty"}
+		return wire.WrongShape("the result names no call: call_id is missing or empty")
 	}
 	c := chunks.Chunk{Kind: chunks.Result, ID: d.Call, Name: d.Name, Status: "success"}
 	if f.failed.Kind == jsonscan.True {

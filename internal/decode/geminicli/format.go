@@ -74,7 +74,6 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Run      bool // a process has begun and not ended
 	Open     bool // a message has begun
@@ -167,8 +166,7 @@ func (d *decoder) call(w *wire.Writer, id string, e *event, v jsonscan.Value) {
 	} else {
 		w.UnknownMembers("the event", v, "type", "tool_id", "tool_name")
 	}
-	w.Emit(c)
-	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: id})
+	w.EmitWhole(c)
 }
 
 // result emits a result. A failed one has its text in output, in the error, or in both.

@@ -66,7 +66,6 @@ func has(v jsonscan.Value, key, other string) wire.Claim {
 	return wire.SurelyIf(found.Raw != "", wire.IfKnown)
 }
 
-// decoder decodes the messages of a session. Its fields are the state between them.
 type decoder struct {
 	Running     bool
 	Interrupted bool // the turn was interrupted
@@ -209,8 +208,7 @@ func (d *decoder) calls(w *wire.Writer, v jsonscan.Value) (problem *wire.Problem
 			problem = cmp.Or(problem, wire.WrongType("functionCalls.args", args, "an object"))
 			continue
 		}
-		w.Emit(c)
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: c.ID})
+		w.EmitWhole(c)
 	}
 	return problem
 }

@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// modes are the stream modes without messages.
 var modes = [...]string{"updates", "values", "custom", "debug", "tasks", "checkpoints"}
 
 func isMode(name string) bool {

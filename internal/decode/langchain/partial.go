@@ -38,7 +38,6 @@ func (d *decoder) partials(w *wire.Writer, ns string, list jsonscan.Value, compl
 	return first
 }
 
-// partial emits the new content of a growing message, or its end.
 func (d *decoder) partial(w *wire.Writer, ns string, m *fields, complete bool) {
 	id := w.Text(m.id)
 	if known, _, ok := d.Messages.find(ns, id); ok {
@@ -136,7 +135,6 @@ func (d *decoder) grownText(w *wire.Writer, of chunks.Chunk, kind chunks.Kind, v
 	}
 }
 
-// grownCall emits the new args of a call, and the call where it is new.
 func (d *decoder) grownCall(w *wire.Writer, of chunks.Chunk, id, name, index, args jsonscan.Value, p *partialText, final bool) {
 	of.Kind, of.Part, of.ID, of.Name = chunks.Fragment, 0, w.Text(id), w.Text(name)
 	if index.Present() {
@@ -211,7 +209,6 @@ func (m *messages) takePartial(id string) (p partialText, known bool) {
 	return p, true
 }
 
-// messageMetadata reads messages/metadata: {message id: {"metadata":{…}}}.
 func (d *decoder) messageMetadata(w *wire.Writer, ns string, payload jsonscan.Value) {
 	for m := payload.Members(); m.Next(); {
 		where := ns

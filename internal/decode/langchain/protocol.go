@@ -55,7 +55,6 @@ func (d *protocolDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return (*decoder)(d).decodeProtocol(w, f)
 }
 
-// isProtocol reports whether a frame has the envelope of an event of the protocol.
 func isProtocol(f wire.Frame) bool {
 	return f.Type() == "event" && f.JSON.Member("method").IsString()
 }
@@ -121,7 +120,7 @@ func (d *decoder) protocolEvent(w *wire.Writer, method, ns string, data jsonscan
 	}
 	n := w.Len()
 	problem := d.protocolState(w, method, ns, data)
-	w.Drop(n, func(c *chunks.Chunk) bool { return c.Kind == chunks.Result && d.Streams.answered(c.ID) })
+	w.Drop(n, func(c *chunks.Chunk) bool { return c.Kind == chunks.Result && d.Streams.Failed.Has(c.ID) })
 	return problem
 }
 
@@ -150,10 +149,12 @@ func (d *decoder) protocolLife(w *wire.Writer, ns string, data jsonscan.Value) {
 	var event, run, failure, cause jsonscan.Value
 	data.Read(
 		event.From("event"), run.From("run_id"), run.From("runId"), failure.From("error"),
-		cause.From("cause"),
+		cause.From("cause"), // {"type":"toolCall","tool_call_id"}
 	)
 	if ns != "" {
-		d.protocolCause(w, ns, cause)
+		if call := callIn(w, cause); call != "" {
+			d.Streams.cause(ns, call)
+		}
 		if event.Str == "failed" {
 			w.Emit(chunks.Chunk{Kind: chunks.Failure, Namespace: ns, Text: w.FailureText(failure)})
 		}
@@ -197,7 +198,7 @@ func (d *decoder) protocolTool(w *wire.Writer, ns string, data jsonscan.Value) *
 	}
 	switch event.Str {
 	case "tool-started":
-		d.Streams.retry(c.ID)
+		d.Streams.Failed.Remove(c.ID)
 	case "tool-output-delta":
 		c.Text = w.Text(delta)
 		if delta.IsNested() {
@@ -211,7 +212,7 @@ func (d *decoder) protocolTool(w *wire.Writer, ns string, data jsonscan.Value) *
 		c.Content, c.Text = w.ContentOf(output)
 	case "tool-error":
 		// A ToolMessage with the error text of the framework may follow.
-		d.Streams.fail(c.ID)
+		d.Streams.Failed.AddNew(c.ID, maxFailed)
 		c.Kind, c.Name, c.Status, c.Text = chunks.Result, w.Text(name), "error", w.Text(message)
 	default:
 		w.Unknown("tools event", event.Str, data)

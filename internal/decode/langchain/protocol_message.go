@@ -206,7 +206,7 @@ func (d *decoder) protocolBlockEnd(w *wire.Writer, of chunks.Chunk, open *protoc
 			d.humanText(w, open, b.text)
 		}
 		open.Block, open.Streamed = false, false
-		if open.Call != "" && b.kind.Str == "text" && !d.Streams.answered(open.Call) {
+		if open.Call != "" && b.kind.Str == "text" && !d.Streams.Failed.Has(open.Call) {
 			w.Emit(chunks.Chunk{Kind: chunks.Result, Namespace: of.Namespace, ID: open.Call, Status: "success", Text: w.Text(b.text)})
 		}
 		return nil

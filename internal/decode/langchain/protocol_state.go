@@ -6,7 +6,6 @@ import (
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
-	"streamer/internal/jsonscan"
 	"streamer/internal/stored"
 )
 
@@ -14,14 +13,14 @@ type protocol struct {
 	// Open are the messages being streamed, the latest at the end.
 	Open []protocolOpen
 	// Failed are the calls whose tools failed last, the latest at the end.
-	Failed []string
+	Failed wire.IDs
 	// Causes are the calls that started the latest subgraphs, the latest at the end.
 	Causes []protocolCause
 }
 
 func (m *protocol) fields(f *stored.Fields) {
 	stored.List(f, "o", &m.Open, (*protocolOpen).fields)
-	f.Texts("f", &m.Failed)
+	m.Failed.Fields(f, "f")
 	stored.List(f, "p", &m.Causes, (*protocolCause).fields)
 }
 
@@ -87,20 +86,6 @@ func (m *protocol) drop(i int) {
 	}
 }
 
-func (m *protocol) fail(call string) {
-	if len(call) > wire.MaxID || m.answered(call) {
-		return
-	}
-	m.Failed = append(wire.MakeRoom(m.Failed, maxFailed), strings.Clone(call))
-}
-
-func (m *protocol) retry(call string) {
-	m.Failed = slices.DeleteFunc(m.Failed, func(failed string) bool { return failed == call })
-}
-
-func (m *protocol) answered(call string) bool { return slices.Contains(m.Failed, call) }
-
-// protocolCause is the call that started a subgraph.
 type protocolCause struct {
 	Namespace string // of the subgraph
 	Call      string
@@ -112,13 +97,6 @@ func (c *protocolCause) fields(f *stored.Fields) {
 }
 
 const maxCauses = 64
-
-// protocolCause stores the cause of a subgraph: {"type":"toolCall","tool_call_id"}.
-func (d *decoder) protocolCause(w *wire.Writer, ns string, cause jsonscan.Value) {
-	if call := callIn(w, cause); call != "" {
-		d.Streams.cause(ns, call)
-	}
-}
 
 // setParents names, in the calls among the chunks after the first n, the call that
 // started the subgraph which made them.

@@ -51,7 +51,6 @@ func (d *decoder) snapshot(w *wire.Writer, n int) {
 	}
 }
 
-// stateMembers reads each member of a payload, and the interrupts last.
 func (d *decoder) stateMembers(w *wire.Writer, ns string, payload jsonscan.Value, read func(jsonscan.Value) *wire.Problem) (first *wire.Problem) {
 	var interrupts jsonscan.Value
 	for m := payload.Members(); m.Next(); {
@@ -97,7 +96,6 @@ func (d *decoder) stateKey(w *wire.Writer, ns string, value jsonscan.Value) (fir
 	return first
 }
 
-// unknownMessage reads an object in a state that may be a message of an unknown type.
 func (d *decoder) unknownMessage(w *wire.Writer, v jsonscan.Value) {
 	if kind := v.Member("type"); kind.IsString() && v.Member("content").Present() {
 		w.Unknown("message", kind.Str, v)
@@ -145,7 +143,6 @@ func (d *decoder) interrupt(w *wire.Writer, of chunks.Chunk, v jsonscan.Value) {
 	w.Emit(of)
 }
 
-// callIn returns the id of the call that an object names, or "".
 func callIn(w *wire.Writer, v jsonscan.Value) string {
 	var id jsonscan.Value
 	v.Read(id.From("tool_call_id"), id.From("toolCallId"))

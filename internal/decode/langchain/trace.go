@@ -16,7 +16,6 @@ import (
 // The other events are not read: the events of chains repeat the messages of their
 // models.
 
-// isTrace reports whether a frame is such an event.
 func isTrace(f wire.Frame) bool {
 	var name, data jsonscan.Value
 	f.Read(name.From("event"), data.From("data"))

@@ -22,11 +22,8 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 // event emits the chunks of an event. A queued one comes again when it is processed.
 func (d *decoder) event(w *wire.Writer, e *event, whole jsonscan.Value) *wire.Problem {
 	id := w.Text(e.id)
-	if id != "" && e.kind.Str != "event_start" {
-		if slices.Contains(d.Seen, wire.Keep(id)) {
-			return nil
-		}
-		d.Seen = append(wire.MakeRoom(d.Seen, maxSeen), wire.Keep(id))
+	if id != "" && e.kind.Str != "event_start" && !d.Seen.AddNew(id, maxSeen) {
+		return nil
 	}
 	switch kind := e.kind.Str; kind {
 	case "agent.tool_use", "agent.mcp_tool_use", "agent.custom_tool_use":
@@ -119,14 +116,9 @@ func (d *decoder) waits(w *wire.Writer, e *event) bool {
 
 // await emits that a call waits for a confirmation, or for its result from the client.
 func (d *decoder) await(w *wire.Writer, id, why string) {
-	if id != "" && !slices.Contains(d.Waits, wire.Keep(id)) {
-		d.Waits = append(wire.MakeRoom(d.Waits, maxWaits), wire.Keep(id))
+	if d.Waits.AddNew(id, maxWaits) {
 		w.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: why, InterruptID: id})
 	}
-}
-
-func (d *decoder) done(id string) {
-	d.Waits = slices.DeleteFunc(d.Waits, func(s string) bool { return s == wire.Keep(id) })
 }
 
 // confirm reads the answer of a person. The result of a denied call follows.
@@ -134,14 +126,12 @@ func (d *decoder) confirm(w *wire.Writer, e *event) {
 	id := w.Text(e.call)
 	switch {
 	case e.answer.Str == "deny":
-		d.Denied = append(wire.MakeRoom(d.Denied, maxWaits), wire.Keep(id))
-	case slices.Contains(d.Waits, wire.Keep(id)):
+		d.Denied.Add(id, maxWaits)
+	case d.Waits.Remove(id):
 		w.Emit(chunks.Chunk{Kind: chunks.Resume, InterruptID: id, Text: w.Text(e.answer)})
-		d.done(id)
 	}
 }
 
-// fail ends the run with an error that is not tried again.
 func (d *decoder) fail(w *wire.Writer, e *event) {
 	retry := e.failure.Member("retry_status")
 	if kind := cmp.Or(wire.TypeOf(retry), retry.Str); kind == "retrying" {
@@ -151,7 +141,6 @@ func (d *decoder) fail(w *wire.Writer, e *event) {
 	d.end(w, chunks.Chunk{Status: "error", Text: w.FailureText(e.failure)})
 }
 
-// thread returns the open message of the agent of an event, or nil.
 func (d *decoder) thread(w *wire.Writer, e *event) *Thread {
 	id := wire.Keep(w.Text(e.thread))
 	for i := range d.Threads {
@@ -231,7 +220,6 @@ func (d *decoder) findPiece(id, thread string, block int) int {
 	return slices.IndexFunc(d.Pieces, func(p Piece) bool { return p.ID == id && p.Thread == thread && p.Block == block })
 }
 
-// piece emits a piece of an agent.message whose event follows.
 func (d *decoder) piece(w *wire.Writer, e *event) {
 	id, text := w.Text(e.of), w.Text(e.delta.Member("text"))
 	if content := e.delta.Member("content"); text == "" {
@@ -267,15 +255,12 @@ func (d *decoder) call(w *wire.Writer, e *event, id string) *wire.Problem {
 		c.CallKind, c.Provider = "mcp", true
 	}
 	w.SetArgs(&c, e.input)
-	w.Emit(c)
-	seal := t.chunk(chunks.Seal)
-	seal.ID = id
-	w.Emit(seal)
+	w.EmitWhole(c)
 	switch e.permission.Str {
 	case "ask":
 		d.await(w, id, "approval")
 	case "deny":
-		d.Denied = append(wire.MakeRoom(d.Denied, maxWaits), wire.Keep(id))
+		d.Denied.Add(id, maxWaits)
 	}
 	return nil
 }
@@ -288,11 +273,11 @@ func (d *decoder) result(w *wire.Writer, e *event) *wire.Problem {
 	c := chunks.Chunk{Kind: chunks.Result, ID: id, Status: "success"}
 	if e.failed.Kind == jsonscan.True {
 		c.Status = "error"
-		if slices.Contains(d.Denied, wire.Keep(id)) {
+		if d.Denied.Has(id) {
 			c.Status = "denied"
 		}
 	}
-	d.done(id)
+	d.Waits.Remove(id)
 	c.Content, c.Text = w.OneText(e.content)
 	w.Emit(c)
 	return nil

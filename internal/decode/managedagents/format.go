@@ -62,14 +62,13 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Running     bool
 	Interrupted bool     // a person has interrupted the run
-	Seen        []string // ids of the latest events
+	Seen        wire.IDs // of the latest events
 	Threads     []Thread // that have an open message
-	Waits       []string // ids of the calls that wait
-	Denied      []string // ids of the calls that a person denied
+	Waits       wire.IDs // of the calls that wait
+	Denied      wire.IDs // of the calls that a person denied
 	Pieces      []Piece  // texts that came in pieces and not whole yet, oldest first
 }
 
@@ -104,10 +103,10 @@ func (t *Thread) fields(f *stored.Fields) {
 func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("r", &d.Running)
 	f.Flag("i", &d.Interrupted)
-	f.Texts("s", &d.Seen)
+	d.Seen.Fields(f, "s")
 	stored.List(f, "t", &d.Threads, (*Thread).fields)
-	f.Texts("w", &d.Waits)
-	f.Texts("d", &d.Denied)
+	d.Waits.Fields(f, "w")
+	d.Denied.Fields(f, "d")
 	stored.List(f, "p", &d.Pieces, (*Piece).fields)
 }
 

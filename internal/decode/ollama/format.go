@@ -58,7 +58,6 @@ func isBoolean(v jsonscan.Value) bool {
 	return v.Kind == jsonscan.True || v.Kind == jsonscan.False && v.Raw != ""
 }
 
-// decoder decodes the events of a session. Its field is the state between events.
 type decoder struct {
 	Begun bool // a message has begun and not ended
 }
@@ -133,8 +132,7 @@ func (d *decoder) toolCall(w *wire.Writer, call jsonscan.Value) *wire.Problem {
 		return wire.WrongType("message.tool_calls[].function.name", name, "a string that is not empty")
 	}
 	w.SetArgs(&c, args)
-	w.Emit(c)
-	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: c.ID, Index: c.Index})
+	w.EmitWhole(c)
 	return nil
 }
 

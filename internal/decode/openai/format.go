@@ -12,7 +12,6 @@ package openai
 
 import (
 	"cmp"
-	"slices"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -75,10 +74,10 @@ func claims(f wire.Frame) wire.Claim {
 type decoder struct {
 	// Running are the raw indexes of executed tools without an output, or the names of
 	// those without an index.
-	Running []string
+	Running wire.IDs
 }
 
-func (d *decoder) Fields(f *stored.Fields) { f.Texts("r", &d.Running) }
+func (d *decoder) Fields(f *stored.Fields) { d.Running.Fields(f, "r") }
 
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Done {
@@ -240,12 +239,10 @@ func (d *decoder) executedTools(w *wire.Writer, of wire.Choice, entries jsonscan
 }
 
 func (d *decoder) executed(w *wire.Writer, c chunks.Chunk, args, output jsonscan.Value) {
-	place := wire.Keep(cmp.Or(c.Index, c.Name))
-	if !slices.Contains(d.Running, place) {
-		d.Running = append(wire.MakeRoom(d.Running, maxRunning), place)
+	place := cmp.Or(c.Index, c.Name)
+	if d.Running.AddNew(place, maxRunning) {
 		w.SetArgs(&c, args)
-		w.Emit(c)
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Choice: c.Choice, Index: c.Index})
+		w.EmitWhole(c)
 	}
 	if !output.Present() {
 		return
@@ -253,7 +250,7 @@ func (d *decoder) executed(w *wire.Writer, c chunks.Chunk, args, output jsonscan
 	result := chunks.Chunk{Kind: chunks.Result, Index: c.Index, Name: c.Name, Status: "success"}
 	result.Content, result.Text = w.ContentOf(output)
 	w.Emit(result)
-	d.Running = slices.DeleteFunc(d.Running, func(running string) bool { return running == place })
+	d.Running.Remove(place)
 }
 
 // maxRunning is the maximum number of executed tools whose outputs are awaited.

@@ -70,8 +70,7 @@ func (d *decoder) call(w *wire.Writer, message string, i *rawItem) {
 	if c.Name == "" {
 		c.Name = strings.TrimSuffix(i.kind.Str, "_call")
 	}
-	w.Emit(c)
-	w.Emit(chunks.Chunk{Kind: chunks.Seal, Namespace: d.Agent, Message: message, ID: id})
+	w.EmitWhole(c)
 }
 
 // result emits a result. The output of the item is that of the tool, and that of the raw
@@ -95,7 +94,6 @@ func result(w *wire.Writer, i *rawItem, output jsonscan.Value) {
 	w.Emit(c)
 }
 
-// whole emits an answer that was not streamed.
 func (d *decoder) whole(w *wire.Writer, response jsonscan.Value) {
 	var id, output, usage jsonscan.Value
 	response.Read(id.From("id"), output.From("output"), usage.From("usage"))

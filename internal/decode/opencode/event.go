@@ -1,14 +1,11 @@
 package opencode
 
 import (
-	"slices"
-
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
 
-// Decode emits the chunks of an event.
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	e := readEvent(f)
 	if e.properties.IsObject() {
@@ -100,8 +97,8 @@ func (d *decoder) failed(id string) *Session {
 func (d *decoder) message(w *wire.Writer, info jsonscan.Value) {
 	var id, session, role jsonscan.Value
 	info.Read(id.From("id"), session.From("sessionID"), role.From("role"))
-	if s := d.session(w.Text(session)); role.Str == "user" && s.Namespace == "" && !slices.Contains(d.Users, wire.Keep(w.Text(id))) {
-		d.Users = append(wire.MakeRoom(d.Users, maxUsers), wire.Keep(w.Text(id)))
+	if s := d.session(w.Text(session)); role.Str == "user" && s.Namespace == "" && !d.Users.Has(w.Text(id)) {
+		d.Users.Add(w.Text(id), maxUsers)
 	}
 }
 

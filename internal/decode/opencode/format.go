@@ -71,10 +71,9 @@ func readEvent(f wire.Frame) (e event) {
 	return e
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Sessions []Session // the latest, oldest first
-	Users    []string  // ids of the messages of people whose text has not come, oldest first
+	Users    wire.IDs  // of the messages of people whose text has not come
 	Parts    []Part    // the texts that are not complete, oldest first
 	Calls    []Call    // without a result, oldest first
 }
@@ -128,7 +127,7 @@ func (c *Call) fields(f *stored.Fields) {
 
 func (d *decoder) Fields(f *stored.Fields) {
 	stored.List(f, "s", &d.Sessions, (*Session).fields)
-	f.Texts("u", &d.Users)
+	d.Users.Fields(f, "u")
 	stored.List(f, "p", &d.Parts, (*Part).fields)
 	stored.List(f, "c", &d.Calls, (*Call).fields)
 }
@@ -165,7 +164,6 @@ func (d *decoder) session(id string) *Session {
 	return &d.Sessions[len(d.Sessions)-1]
 }
 
-// adopt records that a call started a session.
 func (d *decoder) adopt(id, call string) {
 	if s := d.session(id); s.Message == "" && s.Namespace != "" {
 		s.Namespace = wire.Keep(call)

@@ -26,7 +26,6 @@ func readPart(v jsonscan.Value) (p part) {
 	return p
 }
 
-// part emits what is new in a part.
 func (d *decoder) part(w *wire.Writer, s *Session, p *part) *wire.Problem {
 	message := w.Text(p.message)
 	switch p.kind.Str {
@@ -48,19 +47,11 @@ func (d *decoder) part(w *wire.Writer, s *Session, p *part) *wire.Problem {
 	return nil
 }
 
-// content returns the number of the next part of a message.
-func (s *Session) content(message string) *int {
-	if s.Message != wire.Keep(message) {
-		s.Message, s.Part = wire.Keep(message), 0
-	}
-	return &s.Part
-}
-
 func (d *decoder) text(w *wire.Writer, s *Session, message string, p *part) {
-	if user := slices.Index(d.Users, wire.Keep(message)); user >= 0 {
+	if d.Users.Has(message) {
 		if p.synthetic.Kind != jsonscan.True && p.kind.Str == "text" {
 			w.Emit(chunks.Chunk{Kind: chunks.Human, ID: message, Text: w.Text(p.text), Aside: true})
-			d.Users = slices.Delete(d.Users, user, user+1)
+			d.Users.Remove(message)
 		}
 		return
 	}
@@ -70,9 +61,11 @@ func (d *decoder) text(w *wire.Writer, s *Session, message string, p *part) {
 		if !s.Running || text == "" && ended {
 			return // of a person, or it repeats a part of a message that has ended
 		}
-		next := s.content(message)
-		d.Parts = append(wire.MakeRoom(d.Parts, maxParts), Part{ID: id, Number: *next, Reasoning: p.kind.Str == "reasoning"})
-		*next++
+		if s.Message != wire.Keep(message) {
+			s.Message, s.Part = wire.Keep(message), 0
+		}
+		d.Parts = append(wire.MakeRoom(d.Parts, maxParts), Part{ID: id, Number: s.Part, Reasoning: p.kind.Str == "reasoning"})
+		s.Part++
 		at = len(d.Parts) - 1
 	}
 	k := &d.Parts[at]
@@ -94,7 +87,6 @@ func (d *decoder) grow(w *wire.Writer, s *Session, k *Part, message, text string
 	k.Len += len(text)
 }
 
-// delta emits a piece of a text whose part has begun.
 func (d *decoder) delta(w *wire.Writer, v jsonscan.Value) {
 	var session, message, id, field, delta jsonscan.Value
 	v.Read(session.From("sessionID"), message.From("messageID"), id.From("partID"), field.From("field"), delta.From("delta"))
@@ -128,7 +120,10 @@ func (d *decoder) call(w *wire.Writer, s *Session, message string, p *part) *wir
 		s.start(w)
 	}
 	if c := of; at < 0 || !whole && status.Str != "pending" {
-		c.Kind, c.Name, c.Final, c.Opens, c.Whole, c.ParentCall = chunks.Fragment, w.Text(p.tool), true, at < 0 && !ended, ended && at < 0, s.parent()
+		c.Kind, c.Name, c.Final, c.Opens, c.Whole = chunks.Fragment, w.Text(p.tool), true, at < 0 && !ended, ended && at < 0
+		if s.Namespace != s.ID {
+			c.ParentCall = s.Namespace
+		}
 		if whole = status.Str != "pending"; whole {
 			w.SetArgs(&c, input)
 			if !input.Present() {
@@ -159,14 +154,6 @@ func (d *decoder) call(w *wire.Writer, s *Session, message string, p *part) *wir
 		d.adopt(child, id)
 	}
 	return nil
-}
-
-// parent returns the id of the call that started a session.
-func (s *Session) parent() string {
-	if s.Namespace == s.ID {
-		return ""
-	}
-	return s.Namespace
 }
 
 // result emits a result. A command that failed is completed. What a person refused is an

@@ -12,8 +12,6 @@
 package pi
 
 import (
-	"slices"
-
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -81,7 +79,6 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Running bool
 	Open    bool     // a message of the model has begun
@@ -89,7 +86,7 @@ type decoder struct {
 	Calling bool     // the args of a call come
 	Stop    string   // the stop reason of the last message
 	Failure string   // and its error
-	Calls   []string // ids of the calls without a result, oldest first
+	Calls   wire.IDs // of the calls without a result
 }
 
 func (d *decoder) Fields(f *stored.Fields) {
@@ -99,13 +96,10 @@ func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("k", &d.Calling)
 	f.Text("s", &d.Stop)
 	f.Text("e", &d.Failure)
-	f.Texts("c", &d.Calls)
+	d.Calls.Fields(f, "c")
 }
 
-const (
-	maxCalls   = 256
-	maxFailure = 1 << 10
-)
+const maxCalls = 256
 
 // Decode emits the chunks of an event. turn_end and agent_end repeat messages.
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
@@ -167,7 +161,7 @@ func (d *decoder) execution(w *wire.Writer, e *event) *wire.Problem {
 	if !e.call.IsString() || id == "" {
 		return wire.WrongType("toolCallId", e.call, "a string that is not empty")
 	}
-	known := slices.Contains(d.Calls, wire.Keep(id))
+	known := d.Calls.Has(id)
 	switch e.kind.Str {
 	case "tool_execution_start":
 		if !known {
@@ -183,23 +177,15 @@ func (d *decoder) execution(w *wire.Writer, e *event) *wire.Problem {
 	return nil
 }
 
-// whole emits a whole call.
 func (d *decoder) whole(w *wire.Writer, c chunks.Chunk, name, args jsonscan.Value) {
 	c.Kind, c.Name, c.Final, c.Whole = chunks.Fragment, w.Text(name), true, true
 	w.SetArgs(&c, args)
-	w.Emit(c)
-	w.Emit(chunks.Chunk{Kind: chunks.Seal, Index: c.Index, ID: c.ID})
-	d.opens(c.ID)
-}
-
-func (d *decoder) opens(id string) {
-	if id = wire.Keep(id); id != "" && !slices.Contains(d.Calls, id) {
-		d.Calls = append(wire.MakeRoom(d.Calls, maxCalls), id)
-	}
+	w.EmitWhole(c)
+	d.Calls.AddNew(c.ID, maxCalls)
 }
 
 func (d *decoder) result(w *wire.Writer, id string, v, failed jsonscan.Value) {
-	d.Calls = slices.DeleteFunc(d.Calls, func(s string) bool { return s == wire.Keep(id) })
+	d.Calls.Remove(id)
 	c := chunks.Chunk{Kind: chunks.Result, ID: id, Status: "success"}
 	if failed.Kind == jsonscan.True {
 		c.Status = "error"

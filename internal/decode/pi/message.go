@@ -1,16 +1,13 @@
 package pi
 
 import (
-	"slices"
 	"strconv"
-	"strings"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
 
-// update emits a piece of a message.
 func (d *decoder) update(w *wire.Writer, v jsonscan.Value) {
 	var kind, index, delta, call, partial jsonscan.Value
 	v.Read(kind.From("type"), index.From("contentIndex"), delta.From("delta"), call.From("toolCall"), partial.From("partial"))
@@ -31,7 +28,7 @@ func (d *decoder) update(w *wire.Writer, v jsonscan.Value) {
 		c := chunks.Chunk{Kind: chunks.Fragment, Index: wire.RawIndex(index), Opens: true}
 		c.ID, c.Name = begun(w, partial, index.Int())
 		c.Final = c.ID != ""
-		d.opens(c.ID)
+		d.Calls.AddNew(c.ID, maxCalls)
 		d.Calling = true
 		w.EmitCall(c)
 	case "toolcall_delta":
@@ -54,7 +51,6 @@ func (d *decoder) update(w *wire.Writer, v jsonscan.Value) {
 	}
 }
 
-// begun returns the id and the name of a call that begins.
 func begun(w *wire.Writer, partial jsonscan.Value, index int) (id, name string) {
 	i := 0
 	for e := partial.Member("content").Elements(); e.Next(); i++ {
@@ -84,7 +80,7 @@ func (d *decoder) message(w *wire.Writer, v jsonscan.Value) {
 	case "user":
 		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: w.PlainText(content), Aside: true})
 	case "toolResult":
-		if id := w.Text(call); slices.Contains(d.Calls, wire.Keep(id)) {
+		if id := w.Text(call); d.Calls.Has(id) {
 			d.result(w, id, content, failed)
 		}
 	case "assistant":
@@ -93,8 +89,7 @@ func (d *decoder) message(w *wire.Writer, v jsonscan.Value) {
 		}
 		d.content(w, content)
 		d.Open, d.Stop = false, wire.Keep(w.Text(stop))
-		text := w.Text(failure)
-		d.Failure = strings.Clone(text[:min(len(text), maxFailure)])
+		d.Failure = wire.Keep(w.Text(failure))
 		cut := d.Stop == "length" || d.Stop == "error" || d.Stop == "aborted"
 		w.Emit(chunks.Chunk{Kind: chunks.Finish, Reason: d.Stop, Truncated: cut})
 		w.EmitUsage(chunks.Chunk{}, usage)

@@ -53,7 +53,6 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Open  bool // a message has begun
 	Final bool // its text is the result of the run
@@ -68,7 +67,6 @@ func (d *decoder) Fields(f *stored.Fields) {
 // chunks.Chunk.Wait.
 const silence = 10
 
-// Decode emits the chunks of an event.
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
@@ -124,7 +122,6 @@ func (d *decoder) begin(w *wire.Writer, first bool) {
 	d.Open = true
 }
 
-// end ends the message.
 func (d *decoder) end(w *wire.Writer) {
 	if d.Open {
 		w.Emit(chunks.Chunk{Kind: chunks.Finish})
@@ -139,7 +136,6 @@ func (d *decoder) rest(w *wire.Writer) {
 	}
 }
 
-// part emits the beginning of a part, or all of it.
 func (d *decoder) part(w *wire.Writer, e *event) {
 	var kind, content jsonscan.Value
 	e.part.Read(kind.From("part_kind"), content.From("content"))
@@ -209,8 +205,7 @@ func whole(w *wire.Writer, part jsonscan.Value) *wire.Problem {
 		return nil
 	}
 	c.Final, c.Whole = true, true
-	w.Emit(c)
-	w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: c.ID})
+	w.EmitWhole(c)
 	return nil
 }
 

@@ -32,7 +32,6 @@ func Format() wire.Format {
 	}
 }
 
-// decoder decodes the events of a session. Its fields are the state between events.
 type decoder struct {
 	Lane   // of the last event
 	Others []Lane
@@ -53,7 +52,6 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return frame{Writer: w, d: d}.decode(f)
 }
 
-// openMessage returns the id of the open response, or "".
 func (d *decoder) openMessage() string {
 	if d.Open {
 		return d.Message

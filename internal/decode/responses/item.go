@@ -61,7 +61,7 @@ func (r frame) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *w
 	}
 	of.Final = of.Name != "" // a name that is missing here is in the end of the item
 	if of.ID == "" {
-		return &wire.Problem{Code: wire.BadShape, Text: "the item " + wire.Clip(i.kind.Str) + " has no id to answer: call_id and id are missing or empty"}
+		return wire.WrongShape("the item %s has no id to answer: call_id and id are missing or empty", wire.Clip(i.kind.Str))
 	}
 	of.Message = r.d.contentOf()
 	if at != itemWhole {

@@ -2,7 +2,6 @@ package strands
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 
 	"streamer/internal/chunks"
@@ -10,7 +9,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// Decode emits the chunks of an event.
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
@@ -56,7 +54,6 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return nil
 }
 
-// model emits an event of the model.
 func (d *decoder) model(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	var kind, begin, delta, reason, usage jsonscan.Value
 	v.Read(kind.From("type"), begin.From("start"), delta.From("delta"), reason.From("stopReason"), usage.From("usage"))
@@ -72,7 +69,7 @@ func (d *decoder) model(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 			w.ReadKnown("start", begin, delta.From("type"), id.From("toolUseId"), name.From("name"), delta.From("reasoningSignature"))
 			c := chunks.Chunk{Kind: chunks.Fragment, Index: index, ID: w.Text(id), Name: w.Text(name), Final: true, Opens: true}
 			w.EmitCall(c)
-			d.opens(c.ID)
+			d.Open.AddNew(c.ID, maxCalls)
 		}
 	case "modelContentBlockDeltaEvent":
 		d.delta(w, delta, index)
@@ -135,7 +132,7 @@ func (d *decoder) message(w *wire.Writer, v jsonscan.Value, python bool) (proble
 			switch m.Key {
 			case "toolResult":
 				results = true
-				if id := w.Text(m.Value.Member("toolUseId")); id == "" || slices.Contains(d.Open, wire.Keep(id)) {
+				if id := w.Text(m.Value.Member("toolUseId")); id == "" || d.Open.Has(id) {
 					problem = cmp.Or(problem, d.result(w, m.Value))
 				}
 			case "toolUse":
@@ -167,7 +164,7 @@ func (d *decoder) python(w *wire.Writer, f wire.Frame, e *event) *wire.Problem {
 	case e.message.IsObject():
 		return d.message(w, e.message, true)
 	case e.tool.IsObject():
-		if id := w.Text(e.tool.Member("tool_use").Member("toolUseId")); slices.Contains(d.Open, wire.Keep(id)) {
+		if id := w.Text(e.tool.Member("tool_use").Member("toolUseId")); d.Open.Has(id) {
 			w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: wire.Excerpt(w.Text(e.tool.Member("data")))})
 		}
 	case e.stop.Kind == jsonscan.True:
@@ -191,7 +188,7 @@ func (d *decoder) converseEvent(w *wire.Writer, f wire.Frame) *wire.Problem {
 	problem := d.Bedrock.Decode(w, f)
 	for _, c := range w.Since(n) {
 		if c.Kind == chunks.Fragment {
-			d.opens(c.ID)
+			d.Open.AddNew(c.ID, maxCalls)
 		}
 	}
 	return problem

@@ -12,9 +12,6 @@
 package strands
 
 import (
-	"slices"
-	"strings"
-
 	"streamer/internal/chunks"
 	"streamer/internal/decode/bedrock"
 	"streamer/internal/decode/wire"
@@ -77,7 +74,7 @@ type decoder struct {
 	Running bool
 	Block   int      // number of the content block
 	Call    bool     // the block is a call
-	Open    []string // ids of the calls without a result, oldest first
+	Open    wire.IDs // of the calls without a result
 	Failure string   // of the request to the model, if nothing followed
 
 	converse func(f wire.Frame) wire.Claim
@@ -88,14 +85,11 @@ func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("r", &d.Running)
 	stored.Number(f, "n", &d.Block)
 	f.Flag("k", &d.Call)
-	f.Texts("o", &d.Open)
+	d.Open.Fields(f, "o")
 	f.Text("e", &d.Failure)
 }
 
-const (
-	maxCalls   = 256
-	maxFailure = 1 << 10
-)
+const maxCalls = 256
 
 func (d *decoder) start(w *wire.Writer) {
 	if !d.Running {
@@ -104,7 +98,6 @@ func (d *decoder) start(w *wire.Writer) {
 	d.Running = true
 }
 
-// end ends the run with a stop reason of the agent.
 func (d *decoder) end(w *wire.Writer, reason string) {
 	c := chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"}
 	switch reason {
@@ -122,7 +115,7 @@ func (d *decoder) end(w *wire.Writer, reason string) {
 // fail records that a request to the model failed. It may be tried again.
 func (d *decoder) fail(w *wire.Writer, failure jsonscan.Value) {
 	text := w.FailureText(failure)
-	d.Failure = strings.Clone(text[:min(len(text), maxFailure)])
+	d.Failure = wire.Keep(text)
 	w.Emit(chunks.Chunk{Kind: chunks.Failure, Text: text})
 }
 
@@ -134,25 +127,16 @@ func (d *decoder) endFailed(w *wire.Writer) {
 	}
 }
 
-func (d *decoder) opens(id string) {
-	if id = wire.Keep(id); id != "" && !slices.Contains(d.Open, id) {
-		d.Open = append(wire.MakeRoom(d.Open, maxCalls), id)
-	}
-}
-
-// call emits a whole call that was not streamed.
 func (d *decoder) call(w *wire.Writer, v jsonscan.Value) {
 	var id, name, input jsonscan.Value
 	v.Read(id.From("toolUseId"), name.From("name"), input.From("input"))
-	if s := w.Text(id); s != "" && !slices.Contains(d.Open, wire.Keep(s)) {
+	if s := w.Text(id); d.Open.AddNew(s, maxCalls) {
 		c := chunks.Chunk{Kind: chunks.Fragment, ID: s, Name: w.Text(name), Final: true, Whole: true}
 		w.SetArgs(&c, input)
 		if !input.Present() {
 			w.UnknownMembers("toolUse", v, "toolUseId", "name")
 		}
-		w.Emit(c)
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: s})
-		d.opens(s)
+		w.EmitWhole(c)
 	}
 }
 
@@ -167,7 +151,7 @@ func (d *decoder) result(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	case status.Str == "error":
 		c.Status = "error"
 	}
-	d.Open = slices.DeleteFunc(d.Open, func(s string) bool { return s == wire.Keep(c.ID) })
+	d.Open.Remove(c.ID)
 	c.Content, c.Text = w.OneText(content)
 	w.Emit(c)
 	return nil

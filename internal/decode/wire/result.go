@@ -160,7 +160,6 @@ func (b *Body) resultStatus(r ResultFields) string {
 	}
 }
 
-// mcpApproval emits the answer to an mcp_approval_request of the Responses API.
 func (w *Writer) mcpApproval(v jsonscan.Value) *Problem {
 	var id, approve, reason jsonscan.Value
 	v.Read(id.From("approval_request_id"), approve.From("approve"), reason.From("reason"))

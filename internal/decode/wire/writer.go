@@ -55,6 +55,12 @@ func (w *Writer) EmitCall(c chunks.Chunk) {
 	}
 }
 
+// EmitWhole appends a fragment that completes its call, and the Seal of the call.
+func (w *Writer) EmitWhole(c chunks.Chunk) {
+	w.Emit(c)
+	w.Emit(chunks.Chunk{Kind: chunks.Seal, Namespace: c.Namespace, Message: c.Message, Choice: c.Choice, Index: c.Index, ID: c.ID})
+}
+
 // EmitUsage appends the usage of a message, unless it is no object.
 func (w *Writer) EmitUsage(of chunks.Chunk, usage jsonscan.Value) {
 	if of.Kind, of.Usage = chunks.Usage, usage.Raw; usage.IsObject() {
@@ -190,6 +196,20 @@ func (w *Writer) Build(appendTo func(dst []byte) []byte) string {
 	return Alias(w.scratch[start:])
 }
 
+// Object returns an object with those of the members that are present. Their keys need no
+// escapes.
+func (w *Writer) Object(members ...Member) string {
+	return w.Compact(w.Build(func(dst []byte) []byte {
+		dst = append(dst, '{')
+		for _, m := range members {
+			if m.Value.Present() {
+				dst = append(AppendKey(dst, `"`+m.Key+`"`), m.Value.Raw...)
+			}
+		}
+		return append(dst, '}')
+	}))
+}
+
 // AppendMember appends the current member of a Cursor to an object that begins
 // in dst.
 func AppendMember(dst []byte, m *jsonscan.Cursor) []byte {
@@ -238,8 +258,8 @@ const (
 	MaxID    = 1 << 10 // bytes of an id
 )
 
-// Keep returns a copy of an id for the state of a Decoder. An id longer than
-// MaxID is cut.
+// Keep returns a copy of an id, or of the text of a failure, for the state of a Decoder.
+// One longer than MaxID is cut.
 func Keep(id string) string { return strings.Clone(id[:min(len(id), MaxID)]) }
 
 // Alias returns the bytes of b as a string without copying them. The bytes must
