@@ -115,7 +115,14 @@ func (b *Broker) Replicated() bool { return b.replicated }
 func (b *Broker) Retention() (inputs, events time.Duration) { return b.inputAge, b.eventAge }
 
 func (b *Broker) checkServer(ctx context.Context) error {
-	if err := checkVersion(b.nc.ConnectedServerVersion()); err != nil {
+	version := b.nc.ConnectedServerVersion()
+	for try := 0; version == ""; try++ { // the connection is lost again
+		if err := b.Backoff(ctx, try); err != nil {
+			return fmt.Errorf("broker: not connected to NATS: %w", err)
+		}
+		version = b.nc.ConnectedServerVersion()
+	}
+	if err := checkVersion(version); err != nil {
 		return err
 	}
 	if enabled, _ := b.nc.ConnectedServerJetStream(); !enabled {
