@@ -27,7 +27,7 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+string(filepath.Separator),
 		"streamer/examples/repair-go", "streamer/examples/agent-go", "streamer/examples/subscriber")
 	build.Stderr = os.Stderr
 	return dir, build.Run()
