@@ -23,6 +23,7 @@ const booking = `{"id":"m1","choices":[{"index":0,"delta":{"tool_calls":[{"index
 // TestAgentGo kills the Go agent at two points, and checks that the call has one booking
 // and one result after the next start.
 func TestAgentGo(t *testing.T) {
+	t.Parallel()
 	server, nats := deployed(t, "agent")
 	for session, command := range map[string]string{
 		"before-result":          "HPUB llm.",

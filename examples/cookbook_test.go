@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"streamer/internal/events"
+	"streamer/test/local"
 	"streamer/test/testkit"
 )
 
@@ -61,13 +62,15 @@ var sessionName = regexp.MustCompile(`(?:\$s/|--session )([\w-]+)`)
 // TestCookbook runs each shell block of the cookbook, and checks that each of its sessions
 // has a call with complete args and no rejected input. The first block sets variables for all.
 func TestCookbook(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skipf("%s is not installed", name)
 		}
 	}
 	data := t.TempDir()
-	server, _ := serveIn(t, data)
+	running, _ := local.Serve(t, local.Config(data)) // each command waits for a checkpoint, which is early here
+	server := strings.TrimSuffix(running.Page(), "/")
 	env := append(os.Environ(), "STREAMER_DATA_DIR="+data, "CURL_HOME="+provide(t, server), "PATH="+stubs(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "LANGSMITH_API_KEY"} {
 		env = append(env, name+"=key")
@@ -129,6 +132,7 @@ func stubs(t *testing.T) string {
 
 // TestPython checks that the Python of the cookbook and of the README is valid.
 func TestPython(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("python3 is not installed")

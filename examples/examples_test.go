@@ -27,13 +27,14 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+string(filepath.Separator),
 		"streamer/examples/repair-go", "streamer/examples/agent-go", "streamer/examples/subscriber")
 	build.Stderr = os.Stderr
 	return dir, build.Run()
 })
 
 func TestMain(m *testing.M) {
+	testkit.AtOnce(12) // they wait for processes
 	code := m.Run()
 	if dir, _ := programs(); dir != "" {
 		os.RemoveAll(dir)
@@ -55,13 +56,7 @@ func program(t *testing.T, name string) string {
 // that it prints.
 func serve(t *testing.T) (http, url string) {
 	t.Helper()
-	return serveIn(t, t.TempDir())
-}
-
-// serveIn does the same with a data directory.
-func serveIn(t *testing.T, data string) (http, url string) {
-	t.Helper()
-	http, url, _ = serveWith(t, "--data-dir", data, "--nats-listen", "127.0.0.1:0")
+	http, url, _ = serveWith(t, "--data-dir", t.TempDir(), "--nats-listen", "127.0.0.1:0")
 	awaitService(t, url)
 	return http, url
 }
@@ -149,6 +144,7 @@ func repaired() string {
 // TestRepairGo checks that the Go client, which uses the repair service on NATS,
 // prints the same as the command.
 func TestRepairGo(t *testing.T) {
+	t.Parallel()
 	_, url := serve(t)
 	out, report := run(t, exec.Command(program(t, "repair-go"), "--nats-url", url), history)
 	want(t, "repair-go", out, repaired())
@@ -170,6 +166,7 @@ func TestRepairGo(t *testing.T) {
 // TestRepairPython checks that the Python client compiles and passes its own
 // tests.
 func TestRepairPython(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("python3 is not installed: repair-python was not run")
@@ -186,6 +183,7 @@ func TestRepairPython(t *testing.T) {
 
 // TestRepairLangGraph checks the middleware in agents of the real LangGraph.
 func TestRepairLangGraph(t *testing.T) {
+	t.Parallel()
 	requireNode(t, "langgraph-js")
 	http, _ := serve(t)
 	cmd := exec.Command("node", "--test", "--test-reporter=tap", "repair.test.js")

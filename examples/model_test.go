@@ -16,6 +16,7 @@ import (
 // TestAgents runs the agents that publish the stream of their model, with a model of
 // this test.
 func TestAgents(t *testing.T) {
+	t.Parallel()
 	server, nats := deployed(t, "agent")
 	model := httptest.NewServer(http.HandlerFunc(chat))
 	t.Cleanup(model.Close)
@@ -109,6 +110,7 @@ func chat(w http.ResponseWriter, r *http.Request) {
 
 // TestAgentNodeRights: an agent whose user lacks a permission ends with its name.
 func TestAgentNodeRights(t *testing.T) {
+	t.Parallel()
 	requireNode(t, "agent-node")
 	model := httptest.NewServer(http.HandlerFunc(chat))
 	t.Cleanup(model.Close)

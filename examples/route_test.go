@@ -42,6 +42,7 @@ await answer.text()
 
 // TestCookbookRoute runs the route of the cookbook with the AI SDK.
 func TestCookbookRoute(t *testing.T) {
+	t.Parallel()
 	requireNode(t, "../clients/js/test")
 	server, _ := serve(t)
 	packages, err := filepath.Abs("../clients/js/test/node_modules")

@@ -17,6 +17,7 @@ import (
 // input stream has another stream as its source. Messages that the other stream had
 // before and gets later must both arrive, once each.
 func TestCookbookSource(t *testing.T) {
+	t.Parallel()
 	url := chatServer(t)
 	chat := brokertest.JetStream(t, "nats://chat:x@"+url)
 	if _, err := chat.CreateStream(t.Context(), jetstream.StreamConfig{Name: "TOKENS", Subjects: []string{"chat.*.tokens"}}); err != nil {

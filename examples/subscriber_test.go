@@ -21,6 +21,7 @@ type report struct {
 // TestSubscriber checks that the webhook gets each failed call: one that it refuses at
 // first, and one that fails while the subscriber is stopped.
 func TestSubscriber(t *testing.T) {
+	t.Parallel()
 	server, nats := deployed(t, "subscriber")
 	reports := make(chan report, 10)
 	refused := false

@@ -14,6 +14,7 @@ import (
 // TestTapCommand runs an agent that knows nothing of streamer, without and with the tap: it
 // prints the same, and with the tap its calls are listed.
 func TestTapCommand(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("python3 is not installed")

@@ -5,7 +5,6 @@ package js
 
 import (
 	"context"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,10 +16,7 @@ import (
 
 // TestMain runs all programs at once: they wait for processes more than they compute.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "12"); err != nil {
-		panic(err)
-	}
+	testkit.AtOnce(12)
 	os.Exit(m.Run())
 }
 

@@ -16,6 +16,12 @@ import (
 // passed matches the end of the output of tests of which none was skipped.
 var passed = regexp.MustCompile(`(?m)^Ran [1-9]\d* tests? in \S+\n\nOK\n`)
 
+// TestMain runs all files at once: they wait for processes more than they compute.
+func TestMain(m *testing.M) {
+	testkit.AtOnce(12)
+	os.Exit(m.Run())
+}
+
 // TestPythonClient runs each file of tests.
 func TestPythonClient(t *testing.T) {
 	python := requirePython(t)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -28,11 +29,15 @@ import (
 // within is the time limit of each step.
 const within = 30 * time.Second
 
-// passwords sets the environment variables that the files use.
-func passwords(t *testing.T) {
+// TestMain sets the environment variables that the files use.
+func TestMain(m *testing.M) {
 	for _, name := range []string{"STREAMER", "AGENT", "FRONTEND", "SUBSCRIBER", "ROUTE"} {
-		t.Setenv(name+"_PASSWORD", "password-of-"+strings.ToLower(name))
+		if err := os.Setenv(name+"_PASSWORD", "password-of-"+strings.ToLower(name)); err != nil {
+			panic(err)
+		}
 	}
+	testkit.AtOnce(4) // they wait for refusals
+	os.Exit(m.Run())
 }
 
 // load reads a configuration file. It replaces only addresses, the storage
@@ -303,7 +308,7 @@ func sizes(t *testing.T, own *role) (text string) {
 
 // TestServer tests the configuration of one server.
 func TestServer(t *testing.T) {
-	passwords(t)
+	t.Parallel()
 	s := run(t, load(t, "server.conf"))
 	if !s.ReadyForConnections(within) {
 		t.Fatal("the server did not start")
@@ -318,7 +323,7 @@ func TestServer(t *testing.T) {
 // TestServeAsClient: a process with the credentials of a client fails with one message,
 // which says what doctor says, and nothing is logged beside it.
 func TestServeAsClient(t *testing.T) {
-	passwords(t)
+	t.Parallel()
 	s := run(t, load(t, "server.conf"))
 	if !s.ReadyForConnections(within) {
 		t.Fatal("the server did not start")
@@ -329,6 +334,7 @@ func TestServeAsClient(t *testing.T) {
 		"unknown":  "Authorization Violation; check the user and password",
 	} {
 		t.Run(user, func(t *testing.T) {
+			t.Parallel()
 			var log strings.Builder
 			c := streamer.NewConfig()
 			c.Broker.URL, c.HTTPListen = address(s, user), ""
@@ -351,7 +357,6 @@ func TestServeAsClient(t *testing.T) {
 // TestCluster tests the configuration of three servers.
 func TestCluster(t *testing.T) {
 	testkit.Campaign(t)
-	passwords(t)
 	var ports [3]int
 	var routes []string
 	for i := range ports {

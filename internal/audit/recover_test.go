@@ -25,7 +25,7 @@ import (
 func TestRecover(t *testing.T) {
 	t.Parallel()
 	h := open(t, broker.Options{Partitions: 1})
-	stop := h.work(worker.Options{SnapshotEvery: 10 * time.Millisecond})
+	stop := h.work(worker.Options{SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.publish("a", "delta", `{"id":"m2","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_2","function":{"name":"f","arguments":"{\"x"}}]}}]}`)
 	h.wait("a", func(s events.Record) bool {

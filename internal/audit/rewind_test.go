@@ -34,7 +34,7 @@ func TestRewinds(t *testing.T) {
 	}
 
 	h := openIn(t, dir, opts)
-	stop := h.work(worker.Options{SnapshotEvery: 10 * time.Millisecond})
+	stop := h.work(worker.Options{SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond})
 	a, b := "a", "b"
 	if h.broker.Partition(a) == h.broker.Partition(b) {
 		t.Fatal("both sessions are in one partition")

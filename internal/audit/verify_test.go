@@ -123,7 +123,7 @@ func TestVerifyDifferences(t *testing.T) {
 func TestVerifySnapshots(t *testing.T) {
 	t.Parallel()
 	h := open(t, broker.Options{})
-	stop := h.work(worker.Options{SnapshotEvery: 10 * time.Millisecond})
+	stop := h.work(worker.Options{SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond})
 	tokens := []string{"damaged", "json", "missing", "older", "whole"}
 	for _, token := range tokens {
 		h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
@@ -186,7 +186,7 @@ func TestVerifySnapshots(t *testing.T) {
 func TestVerifyExpiredSnapshot(t *testing.T) {
 	t.Parallel()
 	h := open(t, broker.Options{SnapshotAge: time.Second})
-	stop := h.work(worker.Options{SnapshotEvery: 10 * time.Millisecond})
+	stop := h.work(worker.Options{SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))
 	h.covered()

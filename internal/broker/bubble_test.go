@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"streamer/test/testkit"
 )
 
 // All servers of a process share one ticker, which exists while one of them has a
@@ -20,6 +22,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
+	testkit.AtOnce(8) // they wait more than they compute
 	code := m.Run()
 	b.Close()
 	os.RemoveAll(dir)

@@ -53,6 +53,7 @@ func answers(t *testing.T, s *Server, path, body, status, text string) {
 
 // TestPause: while paused, sessions that exist go on and no other begins, and the pause ends.
 func TestPause(t *testing.T) {
+	t.Parallel()
 	s := open(t, t.TempDir())
 	run(t, s)
 	answers(t, s, "/v1/sessions/old/deltas", openingDelta, "202", "")

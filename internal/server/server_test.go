@@ -17,11 +17,13 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// open opens a server on a data directory and free ports.
+// open opens a server on a data directory and free ports. Its snapshots and
+// checkpoints are early.
 func open(t *testing.T, dir string) *Server {
 	t.Helper()
 	c := NewConfig()
 	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = dir, "127.0.0.1:0", "127.0.0.1:0"
+	c.Worker.SnapshotEvery, c.Worker.DurableAfter = 100*time.Millisecond, 100*time.Millisecond
 	return openConfig(t, c)
 }
 

@@ -30,6 +30,7 @@ func TestTraces(t *testing.T) {
 	}))
 	t.Cleanup(receiver.Close)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.URL)
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "100") // ms from a span to its export
 	_, api := running(t)
 	const start = `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`
 	for path, body := range map[string]string{"deltas": start, "results": `{"tool_call_id":"call_a","content":"ok"}`} {

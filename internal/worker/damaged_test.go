@@ -28,7 +28,7 @@ func TestDamagedUnderOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t, broker.Options{Partitions: 1})
-			w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Hour})
+			w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond, EvictAfter: time.Hour})
 			for i, header := range []nats.Header{deletion, nil} {
 				seq := h.publish("a", "delta", fmt.Sprintf(callDelta, i, i))
 				h.wait("a", func(s events.Record) bool { return s.ID.Seq >= seq })
@@ -68,7 +68,7 @@ func TestOpenedSinceLastReading(t *testing.T) {
 	}
 	rules := short()
 	rules.ResultTimeout = 1500
-	options := Options{Rules: rules, SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxMemory: 1, Nonce: "first"}
+	options := Options{Rules: rules, SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxMemory: 1, Nonce: "first"}
 	first := &Worker{Log: h.broker, Options: options, Logger: zerolog.Nop()}
 	options.Nonce = "second"
 	second := &Worker{Log: h.broker, Options: options, Logger: zerolog.Nop()}
@@ -127,7 +127,7 @@ func TestCheckpointOfOneEpoch(t *testing.T) {
 	for h.broker.Partition(token) != 1 {
 		token += "a"
 	}
-	w := &Worker{Log: log, Options: Options{Nonce: "one", SnapshotEvery: 10 * time.Millisecond}, Logger: zerolog.Nop()}
+	w := &Worker{Log: log, Options: Options{Nonce: "one", SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond}, Logger: zerolog.Nop()}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = w.Run(ctx, []int{0}) }() // it ends when it is stopped

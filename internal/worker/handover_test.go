@@ -22,7 +22,7 @@ func TestSharedHandover(t *testing.T) {
 	t.Parallel()
 	h := open(t, broker.Options{Partitions: 8})
 	share := func(id string) (stop func()) {
-		w := &Worker{Log: h.broker, Options: Options{Nonce: id, SnapshotEvery: 10 * time.Millisecond}, Logger: zerolog.Nop()}
+		w := &Worker{Log: h.broker, Options: Options{Nonce: id, SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond}, Logger: zerolog.Nop()}
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() { defer close(done); _ = w.RunShared(ctx, h.broker, h.broker.Partitions()) }()

@@ -30,7 +30,7 @@ func TestTokensThatAreNotUTF8(t *testing.T) {
 			t.Fatal(a.Err)
 		}
 	}
-	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxMemory: 1})
+	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxMemory: 1})
 	for round := range 2 {
 		for i := range tokens {
 			h.publish(fmt.Sprintf("%c\xff", 'a'+i), "delta", "{}")

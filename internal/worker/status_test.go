@@ -74,7 +74,7 @@ func (h *fixture) until(w *Worker, what string, right func(Stats) bool) Stats {
 func TestStats(t *testing.T) {
 	t.Parallel() // it waits more than it computes
 	h := open(t, broker.Options{})
-	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxMemory: 1})
+	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxMemory: 1})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.publish("b", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("b", ofType(events.ToolCallArgsComplete))
@@ -111,11 +111,11 @@ func TestStats(t *testing.T) {
 // started counts as open, even if its session gets no input.
 func TestStatsOfEvictedSessions(t *testing.T) {
 	h := open(t, broker.Options{})
-	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
+	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))
 	stop()
-	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxMemory: 1})
+	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxMemory: 1})
 	h.until(w, "one open call, no session in memory", func(s Stats) bool { return s.Open == 1 && s.Sessions == 0 })
 }
 
@@ -124,7 +124,7 @@ func TestStatsOfEvictedSessions(t *testing.T) {
 func TestReplacedInputs(t *testing.T) {
 	t.Parallel()
 	h := open(t, broker.Options{Embed: listening(t)})
-	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond})
+	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))
 	js, s := h.jetStream(), h.stream("LLM")

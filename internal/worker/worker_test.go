@@ -266,7 +266,7 @@ func TestTimeout(t *testing.T) {
 func TestDeadlineAfterRestart(t *testing.T) {
 	h := open(t, broker.Options{})
 	rules := short()
-	stop := h.work(Options{Rules: rules, SnapshotEvery: 10 * time.Millisecond})
+	stop := h.work(Options{Rules: rules, SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond})
 	h.ruled()
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))
@@ -280,7 +280,7 @@ func TestDeadlineAfterRestart(t *testing.T) {
 func TestTwoWorkers(t *testing.T) {
 	t.Parallel()
 	h := open(t, broker.Options{})
-	fast := Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Nanosecond}
+	fast := Options{SnapshotEvery: 10 * time.Millisecond, DurableAfter: 10 * time.Millisecond, EvictAfter: time.Nanosecond}
 	one := h.work(fast)
 	fast.Rules = short()
 	two := h.work(fast)

@@ -88,7 +88,7 @@ func newSingle(t *testing.T, bytes int64) *single {
 			t.Fatal(err)
 		}
 	}
-	s.streamer = build(t, "").streamer
+	s.streamer = testkit.Program(t)
 	p := &process{t: t, name: "streamer", log: filepath.Join(logDir(t), "streamer.log"), args: func() []string {
 		return []string{
 			s.streamer, "serve", "--data-dir", s.data(), "--http-listen", s.http,

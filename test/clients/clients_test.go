@@ -15,6 +15,7 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/server"
 	"streamer/test/local"
+	"streamer/test/testkit"
 )
 
 var cuts = flag.Int("cuts", 3, "how many connections of each client and session are cut off in the history; 0 cuts off after every frame")
@@ -22,10 +23,7 @@ var cuts = flag.Int("cuts", 3, "how many connections of each client and session 
 // TestMain runs as many sessions at once as there are. Their clients wait for delays
 // before they reconnect.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "20"); err != nil {
-		panic(err)
-	}
+	testkit.AtOnce(20)
 	os.Exit(m.Run())
 }
 

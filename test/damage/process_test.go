@@ -3,7 +3,6 @@ package damage
 import (
 	"context"
 	"errors"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,16 +12,11 @@ import (
 	"streamer/test/testkit"
 )
 
-// atOnce is the number of tests that run at once. They wait most of the time.
-const atOnce = "8"
-
 // partitions is less than the default: a process that carries few starts sooner.
 const partitions = "4"
 
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", atOnce); err != nil {
-		panic(err)
-	}
+	testkit.AtOnce(8) // they wait most of the time
 	os.Exit(m.Run())
 }
 

@@ -30,6 +30,7 @@ import (
 // TestBrowser checks how a page keeps its connection in a real browser: with other
 // pages, and while the server is away. Outside of campaigns the server is killed only.
 func TestBrowser(t *testing.T) {
+	t.Parallel()
 	web := chromium(t)
 	all := []struct {
 		name string

@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	testkit.AtOnce(4) // they wait for processes and pages
 	os.Exit(m.Run())
 }
 

@@ -21,6 +21,7 @@ import (
 // reader, that it needs no mouse, that data cannot break it, and how long a large
 // session blocks it. Outside of campaigns it checks one walk through the page.
 func TestPage(t *testing.T) {
+	t.Parallel()
 	web := chromium(t)
 	s, _ := local.Serve(t, local.Config(t.TempDir()))
 	all := []struct {

@@ -17,11 +17,12 @@ import (
 )
 
 // Config returns the configuration of a server on a data directory and free ports, with
-// one partition. The result timeout of tools named slow_* is 1 s.
+// one partition and early snapshots and checkpoints. The result timeout of tools named slow_* is 1 s.
 func Config(dir string) server.Config {
 	c := server.NewConfig()
 	c.Broker.DataDir, c.Broker.Listen, c.Broker.Partitions = dir, "127.0.0.1:0", 1
 	c.HTTPListen = "127.0.0.1:0"
+	c.Worker.SnapshotEvery, c.Worker.DurableAfter = 100*time.Millisecond, 100*time.Millisecond
 	c.Rules.Base.Tools = []lifecycle.ToolRule{{Pattern: "slow_*", ResultTimeout: 1000}}
 	return c
 }

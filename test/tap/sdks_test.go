@@ -3,7 +3,6 @@ package tap
 import (
 	"bufio"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -25,10 +24,7 @@ import (
 
 // TestMain runs as many jobs at once as clients have delays to wait for.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "12"); err != nil {
-		panic(err)
-	}
+	testkit.AtOnce(12)
 	os.Exit(m.Run())
 }
 

@@ -8,6 +8,7 @@ package brokertest
 import (
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"testing"
 	"time"
@@ -113,7 +114,8 @@ func Must(t testing.TB, b *broker.Broker, p *broker.Pub) uint64 {
 // Main runs the tests of a package that uses servers inside synctest bubbles. All
 // servers of a process share one ticker, which exists while one of them has a
 // stream on disk. Main opens a broker first, so that the ticker is not created
-// inside a bubble.
+// inside a bubble. The parallel tests wait more than they compute, so that more of them run
+// at once than there are processors.
 //
 // In a process that NewProcesses started, it runs a server instead.
 func Main(m *testing.M) {
@@ -126,6 +128,9 @@ func Main(m *testing.M) {
 	}
 	b, err := broker.Open(context.Background(), broker.Options{Embed: Embed(natsserver.Config{DataDir: dir})})
 	if err != nil {
+		panic(err)
+	}
+	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
 	code := m.Run()

@@ -2,13 +2,20 @@ package eventlog
 
 import (
 	"errors"
+	"os"
 	"strconv"
 	"testing"
 
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
+	"streamer/test/testkit"
 )
+
+func TestMain(m *testing.M) {
+	testkit.AtOnce(8) // they wait more than they compute
+	os.Exit(m.Run())
+}
 
 // errEnough ends a read.
 var errEnough = errors.New("enough")
