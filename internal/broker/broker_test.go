@@ -13,6 +13,7 @@ import (
 
 	"streamer/internal/inputs"
 	"streamer/internal/natsserver"
+	"streamer/test/testkit"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -494,4 +495,24 @@ func TestCloseAnswersWhatIsInFlight(t *testing.T) {
 		t.Error("a subscription after Close: got no error")
 	}
 	s.start()
+}
+
+// TestLostAtStart: a connection that is lost while a broker starts comes back, and the
+// version of the server is read then.
+func TestLostAtStart(t *testing.T) {
+	s := newTestServer(t)
+	b := start(t, Options{URL: s.url()})
+	s.stop()
+	testkit.UntilTrue(t, "disconnected", func() bool { return !b.Connected() })
+	done := make(chan error, 1)
+	go func() { done <- b.checkServer(deadline(t)) }()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := b.checkServer(ended); err == nil || !strings.Contains(err.Error(), "not connected to NATS") {
+		t.Errorf("without a server: got %v", err)
+	}
+	s.start()
+	if err := <-done; err != nil {
+		t.Errorf("got %v, want the server to be accepted when it is back", err)
+	}
 }
