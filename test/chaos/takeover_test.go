@@ -51,6 +51,7 @@ func TestTakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &ledger{t: t}
+	inj := &faultInjector{t: t, c: c, f: f, nc: nc}
 	var took [2][]time.Duration // of processes, of servers
 	for round := range rounds {
 		victim := f.workers[round/2%2]
@@ -58,6 +59,7 @@ func TestTakeover(t *testing.T) {
 			victim = c.servers[c.leader(nc, "TOOLCALLS")]
 		}
 		awaitPartitions(t, b)
+		testkit.UntilTrue(t, "all replicas", inj.awaitReplicas)
 		for i := range 2 {
 			testkit.Until(t, "half of the partitions", func() error { return f.carries(i, partitions/2) })
 		}
