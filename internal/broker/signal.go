@@ -50,14 +50,18 @@ func (b *Broker) Backoff(ctx context.Context, n int) error { return b.Pause(ctx,
 // How long an answer that reports a loss is asked for again. A server that was
 // cut off from the others answers for some seconds as if it still led them.
 const (
-	staleTime  = 5 * time.Second
+	StaleTime = 5 * time.Second
+	// MaxStaleTime is the maximum: such a server looks every 10 s for a quorum that it has
+	// not had for 10 s.
+	MaxStaleTime = 20 * time.Second
+
 	staleEvery = 250 * time.Millisecond
 )
 
-// Confirm asks until the answer is good, or staleTime is over: then the bad one
-// holds. A stream without replicas has no outdated leader.
-func Confirm(ctx context.Context, replicated bool, ask func() (good bool, err error)) error {
-	for end := time.Now().Add(staleTime); ; {
+// Confirm asks until the answer is good, or a time is over: then the bad one holds. A
+// stream without replicas has no outdated leader.
+func Confirm(ctx context.Context, replicated bool, within time.Duration, ask func() (good bool, err error)) error {
+	for end := time.Now().Add(within); ; {
 		good, err := ask()
 		if err != nil || good || !replicated || time.Now().After(end) {
 			return err
