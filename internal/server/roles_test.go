@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"streamer/internal/broker/brokertest"
+	"streamer/test/testkit"
 
 	"github.com/rs/zerolog"
 )
@@ -38,6 +39,7 @@ func TestRoles(t *testing.T) {
 		t.Errorf("the worker names the page %s", w.Page())
 	}
 	base := "http://" + w.listener.Addr().String()
+	testkit.UntilTrue(t, "ready", func() bool { return request(t, "GET", base+"/readyz", nil).StatusCode == http.StatusOK })
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/": 404, "/v1/sessions": 404, "/v1/sessions/s/events": 404} {
 		t.Run(path, func(t *testing.T) {
 			if resp := request(t, "GET", base+path, nil); resp.StatusCode != want {

@@ -143,12 +143,13 @@ func TestLoadHangs(t *testing.T) {
 		}
 	}
 	h.until(w, "the input that waits counts as not folded", func(s Stats) bool {
-		return len(s.Carried) == 1 && s.Carried[0].Next == waits && s.Carried[0].Checkpoint == waits
+		// An input of the clock may wait before it.
+		return len(s.Carried) == 1 && s.Carried[0].Next <= waits && s.Carried[0].Checkpoint == s.Carried[0].Next
 	})
 	cancel()
 	<-done
-	if m, _, err := h.broker.LoadCheckpoint(t.Context(), 0); err != nil || m.Seq != waits {
-		t.Errorf("got a checkpoint at %d, %v, want it at the input that waits, %d", m.Seq, err, waits)
+	if m, _, err := h.broker.LoadCheckpoint(t.Context(), 0); err != nil || m.Seq > waits {
+		t.Errorf("got a checkpoint at %d, %v, want it not beyond the input that waits, %d", m.Seq, err, waits)
 	}
 	h.work(Options{})
 	if e := h.wait("hangs", ofType(events.ToolCallResult)); e.ID.Seq != waits {
