@@ -17,6 +17,7 @@ type aiCall struct {
 	approval string // id of the request that was sent, "" if none was
 }
 
+// aiToolMetadata is in the part of a call. The client shows it as it is.
 type aiToolMetadata struct {
 	Streamer callData `json:"streamer"`
 }

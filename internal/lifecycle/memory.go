@@ -311,6 +311,7 @@ func (m *Memory) remember(r Result, limit int) bool {
 	return true
 }
 
+// adopt removes and returns the first orphan with an id, or nil.
 func (m *Memory) adopt(id string) *Result {
 	for i, o := range m.Orphans {
 		if o.ID == id {

@@ -131,6 +131,7 @@ func (st *Step) RunIdle() {
 	st.endRun(events.Error, runReason(events.ByRunIdle, ""))
 }
 
+// wait returns the silence that ends the message after its finish reason.
 func (m *Message) wait(r *Rules) events.Time {
 	return events.Time(max(m.Wait, 1)) * events.Time(r.FlushAfter)
 }

@@ -227,6 +227,7 @@ func (w *blockWriter) flush() {
 	}
 }
 
+// takeResults returns the blocks that wait for the next user's message.
 func (w *blockWriter) takeResults() []string {
 	blocks := append(w.results, w.texts...)
 	w.results, w.texts, w.base = w.results[:0], w.texts[:0], -1

@@ -6,6 +6,7 @@ import "cmp"
 // has. They are matched by the name of the tool, in order. A name that a later turn
 // uses hides the calls of older turns, as an id does.
 
+// nameQueue has the calls of a name in the last turn that used it.
 type nameQueue struct {
 	turn  int
 	calls []int

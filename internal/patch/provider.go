@@ -1,5 +1,6 @@
 package patch
 
+// provider has the rules of a provider that go beyond those of the shape.
 type provider struct {
 	name                 string
 	order, args, invalid string // provider's defaults for the options of these names, "" for the general ones

@@ -115,6 +115,8 @@ func (r *Reader) beginsCodes(data string) bool {
 	return r.Formats.Format() == codeFormat && (ok || IsCode(code) || code != "" && strings.HasPrefix(extensions, code))
 }
 
+// continuesCode reports whether an input continues a line of a code that the last input
+// cut.
 func (r *Reader) continuesCode(data string) bool {
 	s := r.Cut
 	if s.Code == nil {

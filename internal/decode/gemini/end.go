@@ -44,6 +44,7 @@ func (d *decoder) tool(w *wire.Writer, of wire.Choice, state Tool) {
 	d.End.Tool = state
 }
 
+// wait returns the silence that ends the message after a finish reason.
 func (e *End) wait(reason string) uint8 {
 	switch {
 	case reason != "STOP":

@@ -36,6 +36,7 @@ func findSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok 
 	return 0, plain
 }
 
+// usageOf returns the usage of a response, alone or as Code Assist wraps it.
 func usageOf(members wire.Fields, s *wire.SlotFinder) wire.Place {
 	if response := members.Get("response"); response.Raw != "" {
 		members = s.Members(response)

@@ -44,6 +44,7 @@ func (d *interactionsDecoder) part(w *wire.Writer, index, part jsonscan.Value) *
 	return nil
 }
 
+// emitText emits a string, or each text in an object or a list of objects.
 func (d *interactionsDecoder) emitText(w *wire.Writer, kind chunks.Kind, index, v jsonscan.Value) {
 	if v.IsObject() {
 		v = v.Member("text")

@@ -8,6 +8,7 @@ import (
 	"streamer/internal/jsonscan"
 )
 
+// modes are the stream modes without messages.
 var modes = [...]string{"updates", "values", "custom", "debug", "tasks", "checkpoints"}
 
 func isMode(name string) bool {

@@ -165,6 +165,7 @@ type messageEnd struct {
 	thoughts  jsonscan.Value // additional_kwargs.reasoning_content
 }
 
+// readEnd returns the end in response_metadata and additional_kwargs.
 func (d *decoder) readEnd(w *wire.Writer, m *fields) (end messageEnd) {
 	var reason, stop, status, choice jsonscan.Value
 	m.meta.Read(

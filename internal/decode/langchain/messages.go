@@ -129,6 +129,7 @@ func (m *messages) continued(ns, id string, piece summary) int {
 	return found
 }
 
+// generated reports whether LangChain, not the provider, generated an id.
 func generated(id string) bool {
 	return strings.HasPrefix(id, "run-") || strings.HasPrefix(id, "lc_") || len(id) == 36 && strings.Count(id, "-") == 4
 }

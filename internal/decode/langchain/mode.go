@@ -104,6 +104,7 @@ func (d *decoder) runMetadata(w *wire.Writer, v jsonscan.Value) {
 	w.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: run})
 }
 
+// messageMode reads [message, metadata], a list of messages, or one message.
 func (d *decoder) messageMode(w *wire.Writer, ns string, payload jsonscan.Value) *wire.Problem {
 	d.Messages.Live = true
 	if payload.IsObject() {

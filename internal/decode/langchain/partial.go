@@ -135,6 +135,7 @@ func (d *decoder) grownText(w *wire.Writer, of chunks.Chunk, kind chunks.Kind, v
 	}
 }
 
+// grownCall emits the new args of a call, and the call where it is new.
 func (d *decoder) grownCall(w *wire.Writer, of chunks.Chunk, id, name, index, args jsonscan.Value, p *partialText, final bool) {
 	of.Kind, of.Part, of.ID, of.Name = chunks.Fragment, 0, w.Text(id), w.Text(name)
 	if index.Present() {
@@ -209,6 +210,7 @@ func (m *messages) takePartial(id string) (p partialText, known bool) {
 	return p, true
 }
 
+// messageMetadata reads messages/metadata: {message id: {"metadata":{…}}}.
 func (d *decoder) messageMetadata(w *wire.Writer, ns string, payload jsonscan.Value) {
 	for m := payload.Members(); m.Next(); {
 		where := ns

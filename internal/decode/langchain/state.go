@@ -51,6 +51,7 @@ func (d *decoder) snapshot(w *wire.Writer, n int) {
 	}
 }
 
+// stateMembers reads each member of a payload, and the interrupts last.
 func (d *decoder) stateMembers(w *wire.Writer, ns string, payload jsonscan.Value, read func(jsonscan.Value) *wire.Problem) (first *wire.Problem) {
 	var interrupts jsonscan.Value
 	for m := payload.Members(); m.Next(); {
@@ -143,6 +144,7 @@ func (d *decoder) interrupt(w *wire.Writer, of chunks.Chunk, v jsonscan.Value) {
 	w.Emit(of)
 }
 
+// callIn returns the id of the call that an object names, or "".
 func callIn(w *wire.Writer, v jsonscan.Value) string {
 	var id jsonscan.Value
 	v.Read(id.From("tool_call_id"), id.From("toolCallId"))

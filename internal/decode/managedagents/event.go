@@ -132,6 +132,7 @@ func (d *decoder) confirm(w *wire.Writer, e *event) {
 	}
 }
 
+// fail ends the run with an error that is not tried again.
 func (d *decoder) fail(w *wire.Writer, e *event) {
 	retry := e.failure.Member("retry_status")
 	if kind := cmp.Or(wire.TypeOf(retry), retry.Str); kind == "retrying" {
@@ -220,6 +221,7 @@ func (d *decoder) findPiece(id, thread string, block int) int {
 	return slices.IndexFunc(d.Pieces, func(p Piece) bool { return p.ID == id && p.Thread == thread && p.Block == block })
 }
 
+// piece emits a piece of an agent.message whose event follows.
 func (d *decoder) piece(w *wire.Writer, e *event) {
 	id, text := w.Text(e.of), w.Text(e.delta.Member("text"))
 	if content := e.delta.Member("content"); text == "" {

@@ -127,6 +127,7 @@ func (r frame) errorEvent(e *event) {
 	}
 }
 
+// refusesRequest reports whether an error event of a WebSocket answers a request.
 func refusesRequest(e *event) bool {
 	return !e.numbered.Present() && (wire.TypeOf(e.failure) == "invalid_request_error" || e.failure.Member("code").Str == "previous_response_not_found")
 }

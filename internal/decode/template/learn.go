@@ -134,6 +134,7 @@ func fills(d wire.Decoder) bool {
 	return ok
 }
 
+// literals returns the fields of chunks that are the same for all events of a template.
 func literals(list []chunks.Chunk) (all []chunks.Chunk) {
 	for i := range list {
 		all = append(all, literal(&list[i]))
