@@ -59,22 +59,49 @@ func (g *Gateway) ended(ctx context.Context, token string, quiet time.Duration) 
 }
 
 // add notes deltas of a session, and reports whether it is one of most open ones. Above that
-// it looks which of them have ended.
+// it looks which of them have ended, without the lock: that reads the log.
 func (o *opened) add(token string, most int, ended func(token string, last time.Time) bool) bool {
+	if o.note(token, most) {
+		return true
+	}
+	for other, last := range o.look() {
+		if ended(other, last) {
+			o.remove(other, last)
+		}
+	}
+	return o.note(token, most)
+}
+
+// note notes deltas of a session that is open, or is one of most then.
+func (o *opened) note(token string, most int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	now := time.Now()
-	_, known := o.last[token]
-	if !known && len(o.last) >= most && now.Sub(o.looked) >= lookEvery {
-		o.looked = now
-		maps.DeleteFunc(o.last, ended)
-	}
-	if !known && len(o.last) >= most {
+	if _, known := o.last[token]; !known && len(o.last) >= most {
 		return false
 	}
 	if o.last == nil {
 		o.last = map[string]time.Time{}
 	}
-	o.last[token] = now
+	o.last[token] = time.Now()
 	return true
+}
+
+// look returns a copy of the sessions, or nil if they were looked at just now.
+func (o *opened) look() map[string]time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if time.Since(o.looked) < lookEvery {
+		return nil
+	}
+	o.looked = time.Now()
+	return maps.Clone(o.last)
+}
+
+// remove removes a session, unless it has had deltas since.
+func (o *opened) remove(token string, last time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.last[token].Equal(last) {
+		delete(o.last, token)
+	}
 }
