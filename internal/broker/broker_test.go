@@ -515,4 +515,8 @@ func TestLostAtStart(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("got %v, want the server to be accepted when it is back", err)
 	}
+	b.nc.Close()
+	if err := b.checkServer(deadline(t)); !errors.Is(err, ErrClosed) {
+		t.Errorf("a closed connection: got %v, want %v", err, ErrClosed)
+	}
 }

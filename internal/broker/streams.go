@@ -117,6 +117,9 @@ func (b *Broker) Retention() (inputs, events time.Duration) { return b.inputAge,
 func (b *Broker) checkServer(ctx context.Context) error {
 	version := b.nc.ConnectedServerVersion()
 	for try := 0; version == ""; try++ { // the connection is lost again
+		if b.nc.IsClosed() {
+			return ErrClosed
+		}
 		if err := b.Backoff(ctx, try); err != nil {
 			return fmt.Errorf("broker: not connected to NATS: %w", err)
 		}
