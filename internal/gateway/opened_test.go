@@ -89,3 +89,24 @@ func TestRepeated(t *testing.T) {
 		t.Errorf("got %s, want %s", body, want)
 	}
 }
+
+// TestDeltasDuringLook: a session that gets deltas while a look for ended ones is under way
+// stays open, and the deltas do not wait for the look.
+func TestDeltasDuringLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var o opened
+		o.note("a", 1)
+		time.Sleep(lookEvery)
+		ended := func(token string, _ time.Time) bool {
+			time.Sleep(time.Second)
+			return o.note(token, 1)
+		}
+		if o.add("b", 1, ended) {
+			t.Error("another session was begun")
+		}
+		time.Sleep(lookEvery)
+		if !o.add("b", 1, func(string, time.Time) bool { return true }) {
+			t.Error("no other session can be begun when the first has ended")
+		}
+	})
+}
