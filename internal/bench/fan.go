@@ -33,7 +33,8 @@ func serveFan(ctx context.Context, url string, out io.Writer) error {
 	return serveUntil(ctx, f, out)
 }
 
-// send passes an event on to the viewers of its session. One that is far behind loses it.
+// send passes an event on to the viewers of its session. One that is far behind
+// loses it, which the measurement finds.
 func (f *fan) send(m *nats.Msg) {
 	frame := fmt.Appendf(nil, "id: %s\ndata: %s\n\n", m.Header.Get("Nats-Sequence"), m.Data)
 	f.mu.Lock()

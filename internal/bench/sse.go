@@ -118,10 +118,15 @@ func (s *Server) bareFanOut(ctx context.Context, program string, o *SSEOptions, 
 	}
 	defer stop()
 	all, err := (&Server{feed: s.feed, page: page + "/"}).follow(ctx, o, func() {})
-	if err == nil {
-		r.Bare = quantiles(delaysOf(all))
+	if err != nil {
+		return err
 	}
-	return err
+	delays := delaysOf(all)
+	if lost := o.each()*o.Streams - len(delays); lost != 0 {
+		return fmt.Errorf("the bare fan-out lost %d texts", lost)
+	}
+	r.Bare = quantiles(delays)
+	return nil
 }
 
 // each returns the number of texts of each session.
