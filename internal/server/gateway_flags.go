@@ -23,7 +23,7 @@ type GatewayFlags struct {
 	HTTPMaxIngests    int           `name:"http-max-ingests" group:"http" placeholder:"NUMBER" help:"maximum number of concurrent request bodies that are stored as they arrive; if 0, 1,000"`
 	HTTPIngestIdle    time.Duration `name:"http-ingest-idle" group:"http" placeholder:"DURATION" help:"maximum time without data of such a body; if 0, 10m"`
 	RepairBytes       int           `group:"http" placeholder:"BYTES" help:"maximum size of a history to repair, and of all concurrent ones; if 0, 64 MiB"`
-	QueryService      bool          `group:"http" default:"true" help:"answers on NATS about sessions, calls, events and the state of the server"`
+	QueryService      bool          `group:"http" default:"true" help:"answers on NATS about sessions, calls, events and the state of the server, on the subjects streamer.sessions, streamer.calls, streamer.events and streamer.status"`
 	RepairService     bool          `group:"http" default:"true" help:"repair of histories on NATS, on the subject streamer.repair"`
 }
 

@@ -23,6 +23,8 @@
 //     seconds.
 //   - STREAMER_CHAOS_LOGS=dir keeps the logs of the processes.
 //
+// `go test -tags takeover ./test/chaos -run TestTakeover -v` measures takeovers.
+//
 // The fault of a full disk needs the permission to mount a file system, and is
 // skipped without it.
 package chaos
