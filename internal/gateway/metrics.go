@@ -40,7 +40,7 @@ type counts struct {
 	sent      atomic.Uint64      // bytes of event streams
 	denied    atomic.Uint64      // requests without valid credentials
 	refused   atomic.Uint64      // connections closed and requests reset because of the limit of their address
-	throttled atomic.Uint64      // inputs refused or delayed because of the limits of their storer
+	throttled atomic.Uint64      // inputs refused or delayed because of the limits of their storer, or refused by a busy worker
 	answers   [600]atomic.Uint64 // answers by status
 }
 
@@ -106,7 +106,7 @@ func (g *Gateway) ownMetrics() []Metric {
 		Number("streamer_sse_sent_bytes_total", "Bytes of event streams that were sent, without TLS and the compression of HTTP/2 headers.", g.counts.sent.Load()),
 		Number("streamer_sse_slow_disconnects_total", "Event streams ended because their client did not read.", g.counts.slow.Load()),
 		Number("streamer_http_auth_refusals_total", "HTTP requests refused because they had no valid token or cookie.", g.counts.denied.Load()),
-		Number("streamer_http_inputs_throttled_total", "Inputs over HTTP that were refused, or waited, because of --http-max-inputs, --http-max-input-bytes or --http-max-sessions.", g.counts.throttled.Load()),
+		Number("streamer_http_inputs_throttled_total", "Inputs over HTTP that were refused, or waited, because of --http-max-inputs, --http-max-input-bytes or --http-max-sessions, or refused because the worker was far behind.", g.counts.throttled.Load()),
 		repeated,
 		Number("streamer_http_connections_refused_total", "Connections closed, and HTTP/2 requests reset, because their address had too many.", g.counts.refused.Load()),
 	}
