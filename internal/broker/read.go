@@ -101,11 +101,11 @@ func (b *Broker) readOnce(ctx context.Context, r Reading, next *uint64) error {
 		return b.closedOr(ctx, err)
 	}
 	defer sub.Unsubscribe()
+	defer p.remove() // also where no answer shows that there is one
 	pending, err := p.create(ctx)
 	if err != nil {
 		return b.closedOr(ctx, err)
 	}
-	defer p.remove()
 	if err := r.Deliver(nil, pending); err != nil {
 		return err
 	}
@@ -139,7 +139,13 @@ type pull struct {
 	batch []Message
 }
 
+// createTimeout is how long a consumer may take to begin: two tries of the request. One
+// that a cluster places on a server that was just killed does not begin before that is back.
+const createTimeout = 2 * AskTimeout
+
 func (p *pull) create(ctx context.Context) (pending uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
 	config := jetstream.ConsumerConfig{
 		Name:          p.name,
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy,

@@ -1,8 +1,10 @@
 package broker
 
 import (
+	"cmp"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -65,5 +67,40 @@ func TestCredentials(t *testing.T) {
 	must(t, b, input("s", inputs.End, "1", nil))
 	if lines.Load() == 0 || b.Counts().Reconnected != 1 {
 		t.Errorf("got %d lines, counts %+v, want some, and one reconnection", lines.Load(), b.Counts())
+	}
+}
+
+// A consumer that a cluster places on a server that was just killed is not created before
+// that server is back. Its reader creates another.
+func TestConsumerThatDoesNotBegin(t *testing.T) {
+	t.Parallel()
+	s := newTestServer(t)
+	b := start(t, Options{URL: s.url()})
+	must(t, b, input("s", inputs.End, "1", nil))
+	account, err := s.LookupAccount("$G")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := apiConsumerCreate + StreamInputs + "."
+	var once sync.Once
+	_, err = b.nc.Subscribe("placed.*", func(m *nats.Msg) { // this name stays unanswered, others do not
+		once.Do(func() {
+			account.RemoveMapping(all + "*")
+			if err := account.AddMapping(all+strings.TrimPrefix(m.Subject, "placed."), m.Subject); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	if err = cmp.Or(err, account.AddMapping(all+"*", "placed.$1")); err != nil {
+		t.Fatal(err)
+	}
+	err = b.Read(deadline(t), Reading{Stream: StreamInputs, Deliver: func(batch []Message, _ uint64) error {
+		if len(batch) > 0 {
+			return errEnough
+		}
+		return nil
+	}}, 1)
+	if !errors.Is(err, errEnough) || b.Counts().Remade != 1 {
+		t.Errorf("got %v and %d new consumers, want the input from one", err, b.Counts().Remade)
 	}
 }
