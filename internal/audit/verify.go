@@ -119,7 +119,7 @@ func (v Verification) Run(ctx context.Context, tokens ...string) (Report, error)
 	}
 	wrong, err := c.settled(ctx)
 	if err == nil {
-		wrong, err = c.withoutLost(ctx, wrong)
+		wrong, err = c.unexplained(ctx, wrong)
 	}
 	if err != nil {
 		return Report{}, err
@@ -246,13 +246,15 @@ func (c *comparison) compare() (wrong []string, lag bool) {
 	return wrong, lag
 }
 
-// withoutLost returns those of the sessions that differ which have no event that is older
-// than the input of another session in the place of its own: that was lost.
-func (c *comparison) withoutLost(ctx context.Context, wrong []string) (kept []string, err error) {
+// unexplained returns those of the sessions that differ for another reason than an erasure
+// that began meanwhile, or a lost input: an event is older than the input of another session
+// in the place of its own.
+func (c *comparison) unexplained(ctx context.Context, wrong []string) (kept []string, err error) {
 	for _, token := range wrong {
-		s, last := c.session(token), uint64(0)
+		s, last, erased := c.session(token), uint64(0), false
 		err := c.Log.Entries(ctx, token, 0, func(e eventlog.Entry) error {
 			seq := e.ID.Seq
+			erased = erased || e.Type == events.SessionErased && seq > c.last && e.Forged == ""
 			if s.lost || seq == last || seq < c.first || seq > c.last || e.Forged != "" {
 				return nil
 			}
@@ -264,7 +266,7 @@ func (c *comparison) withoutLost(ctx context.Context, wrong []string) (kept []st
 		if err != nil {
 			return nil, fmt.Errorf("audit: reading the event log: %w", err)
 		}
-		if !s.lost {
+		if !s.lost && !erased {
 			kept = append(kept, token)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"streamer/internal/broker"
@@ -32,6 +33,7 @@ type Broker struct {
 	*broker.Broker
 	*inputLog
 	*eventLog
+	references sync.Mutex // held while an erasure reads which large values are referred to
 }
 
 // BrokerOptions name a NATS server and configure its streams. If no URL is set, it is the
@@ -55,7 +57,7 @@ func OpenBroker(ctx context.Context, o broker.Options) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Broker{b, inputlog.New(b), eventlog.New(b)}, nil
+	return &Broker{Broker: b, inputLog: inputlog.New(b), eventLog: eventlog.New(b)}, nil
 }
 
 // ConnectionError is the error of a connection to the streams, with what to do.

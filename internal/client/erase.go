@@ -206,32 +206,40 @@ func (e *erasure) awaitCheckpoints(ctx context.Context) error {
 // to which no event and no snapshot refers, of whichever session they were.
 func (e *erasure) eraseChunks(ctx context.Context) error {
 	for {
-		now := e.saved.Add(time.Since(e.known)) // before the reading, which can take long
-		stored, err := e.Chunks(ctx)
-		if err != nil || len(stored) == 0 {
+		wait, err := e.eraseOldChunks(ctx)
+		if err != nil || wait == 0 {
 			return err
-		}
-		if err := e.referred(ctx, func(digest string) { delete(stored, digest) }); err != nil {
-			return err
-		}
-		var wait time.Duration
-		for _, c := range stored {
-			old, until := e.unreferenced(c, now)
-			if wait = max(wait, until); !old {
-				continue
-			}
-			if err := e.DeleteChunk(ctx, c); err != nil {
-				return err
-			}
-			e.done.Chunks++
-		}
-		if wait == 0 {
-			return nil
 		}
 		if err := e.Pause(ctx, wait); err != nil {
 			return fmt.Errorf("inputs, events and snapshots are erased, but not all large values: %w", err)
 		}
 	}
+}
+
+// eraseOldChunks deletes those that are old enough, and returns how long to wait for others.
+// One erasure at a time reads the event log.
+func (e *erasure) eraseOldChunks(ctx context.Context) (wait time.Duration, err error) {
+	e.references.Lock()
+	defer e.references.Unlock()
+	now := e.saved.Add(time.Since(e.known)) // before the reading, which can take long
+	stored, err := e.Chunks(ctx)
+	if err != nil || len(stored) == 0 {
+		return 0, err
+	}
+	if err := e.referred(ctx, func(digest string) { delete(stored, digest) }); err != nil {
+		return 0, err
+	}
+	for _, c := range stored {
+		old, until := e.unreferenced(c, now)
+		if wait = max(wait, until); !old {
+			continue
+		}
+		if err := e.DeleteChunk(ctx, c); err != nil {
+			return 0, err
+		}
+		e.done.Chunks++
+	}
+	return wait, nil
 }
 
 // unreferenced reports whether a chunk to which nothing refers can be deleted. now is when

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -164,6 +165,26 @@ func TestErase(t *testing.T) {
 		t.Errorf("again: got %+v, want at least the erasure before and two inputs", again)
 	}
 	e.verify()
+}
+
+// TestEraseDuringVerify: an erasure beside a verification is no difference.
+func TestEraseDuringVerify(t *testing.T) {
+	e := newEraser(t)
+	e.work()
+	e.call("s", "c1", "x")
+	e.call("t", "c2", "y")
+	once := sync.OnceFunc(func() { e.erase("s") })
+	r, err := audit.Verification{Log: e.b, Progress: func(p audit.Progress) {
+		if p.What == "inputs" && p.Done == p.Total {
+			once()
+		}
+	}}.Run(brokertest.Deadline(t))
+	if err != nil || !r.Faultless() {
+		t.Errorf("verify: %+v, %v", r, err)
+	}
+	if left := e.left("s"); len(left) != 2 {
+		t.Errorf("left: %v; it was not erased meanwhile", left)
+	}
 }
 
 // TestEraseNothing: nothing is stored for a session that is unknown.
