@@ -47,21 +47,16 @@ func (b *Broker) Pause(ctx context.Context, d time.Duration) error {
 // Backoff pauses before retry n, counted from 0.
 func (b *Broker) Backoff(ctx context.Context, n int) error { return b.Pause(ctx, backoff(n)) }
 
-// How long an answer that reports a loss is asked for again. A server that was
-// cut off from the others answers for some seconds as if it still led them.
-const (
-	StaleTime = 5 * time.Second
-	// MaxStaleTime is the maximum: such a server looks every 10 s for a quorum that it has
-	// not had for 10 s.
-	MaxStaleTime = 20 * time.Second
+// StaleTime is how long a server that was cut off from the others can answer as if it still
+// led them: it looks every 10 s for a quorum that it has not had for 10 s.
+const StaleTime = 20 * time.Second
 
-	staleEvery = 250 * time.Millisecond
-)
+const staleEvery = 250 * time.Millisecond // between two tries of Confirm
 
-// Confirm asks until the answer is good, or a time is over: then the bad one holds. A
+// Confirm asks until the answer is good, or StaleTime is over: then the bad one holds. A
 // stream without replicas has no outdated leader.
-func Confirm(ctx context.Context, replicated bool, within time.Duration, ask func() (good bool, err error)) error {
-	for end := time.Now().Add(within); ; {
+func Confirm(ctx context.Context, replicated bool, ask func() (good bool, err error)) error {
+	for end := time.Now().Add(StaleTime); ; {
 		good, err := ask()
 		if err != nil || good || !replicated || time.Now().After(end) {
 			return err

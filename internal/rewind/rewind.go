@@ -128,7 +128,7 @@ func Check(ctx context.Context, log Log, p int, known []Evidence) (v Verdict, er
 	known = slices.SortedFunc(slices.Values(known), func(a, b Evidence) int {
 		return cmp.Or(cmp.Compare(a.N, b.N), a.when().Compare(b.when()))
 	})
-	err = broker.Confirm(ctx, log.Replicated(), broker.MaxStaleTime, func() (good bool, err error) {
+	err = broker.Confirm(ctx, log.Replicated(), func() (good bool, err error) {
 		v, err = check(ctx, log, p, known)
 		return v.Same(), err
 	})
@@ -206,7 +206,7 @@ func Verify(ctx context.Context, log Log, read Evidence) error {
 		return nil
 	}
 	same := false
-	err := broker.Confirm(ctx, log.Replicated(), broker.StaleTime, func() (bool, error) {
+	err := broker.Confirm(ctx, log.Replicated(), func() (bool, error) {
 		_, last, err := log.InputBounds(ctx)
 		if err != nil || read.N > last {
 			return false, err

@@ -45,7 +45,7 @@ var errShort = errors.New("worker: the event log lost events")
 // has expired.
 func verifyEvent(ctx context.Context, log Log, e *events.Record) error {
 	there := false
-	err := broker.Confirm(ctx, log.Replicated(), broker.StaleTime, func() (bool, error) {
+	err := broker.Confirm(ctx, log.Replicated(), func() (bool, error) {
 		first, _, err := log.EventBounds(ctx)
 		if there = e.Seq < first; err != nil || there {
 			return there, err

@@ -60,7 +60,7 @@ type head struct {
 // was cut off from the others, and are asked for again.
 func (r *restorer) run(ctx context.Context) (s *resident, err error) {
 	held := (*heldError)(nil)
-	failed := broker.Confirm(ctx, r.log.Replicated(), broker.StaleTime, func() (bool, error) {
+	failed := broker.Confirm(ctx, r.log.Replicated(), func() (bool, error) {
 		r.gaveUp, held = false, nil
 		s, err = r.load(ctx)
 		return !errors.As(err, &held) && !r.gaveUp, nil

@@ -244,10 +244,6 @@ type look struct {
 	stored     time.Time // when last was stored
 }
 
-// staleLeader is longer than the time for which a server that was separated from
-// the others answers as if it still were the leader.
-const staleLeader = 5 * time.Second
-
 // advance moves the position after the stream's end where no input of this
 // partition is waiting before it; clear reports that. The stream's leader answers
 // all requests: the consumer may be on a replica that lags behind. Where there
@@ -276,7 +272,7 @@ func (r *reader) advance(ctx context.Context) (clear bool, err error) {
 	now.last, now.stored = last, bounds.LastAt
 	to := now
 	if r.l.replicated {
-		if r.looked.read == r.last && now.at.Sub(r.looked.at) < staleLeader {
+		if r.looked.read == r.last && now.at.Sub(r.looked.at) < broker.StaleTime {
 			return false, nil
 		}
 		to, r.looked = r.looked, now

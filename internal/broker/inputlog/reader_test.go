@@ -272,10 +272,10 @@ func TestOutdatedLeader(t *testing.T) {
 	idle(1)
 	fill(t, b, 20, 1, nil) // 10 of them are new
 	idle(1)
-	r.looked.at = r.looked.at.Add(-staleLeader)
+	r.looked.at = r.looked.at.Add(-broker.StaleTime)
 	idle(11)
 	idle(11)
-	r.looked.at = r.looked.at.Add(-staleLeader)
+	r.looked.at = r.looked.at.Add(-broker.StaleTime)
 	idle(21)
 }
 
