@@ -3,6 +3,8 @@ package cli
 import (
 	"io"
 	"os"
+	"strings"
+	"unicode"
 )
 
 // IsTerminal reports whether a reader or a writer is a terminal.
@@ -46,4 +48,29 @@ func (p Paint) Text(c Colour, text string) string {
 		return text
 	}
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}
+
+// MaxText is the maximum number of characters of a name that Clean keeps.
+const MaxText = 48
+
+// Clean returns text that a model or a tool wrote, without what could change the
+// state of a terminal, and shortened.
+func Clean(text string) string {
+	n := 0
+	for i := range text {
+		if n++; n > MaxText {
+			return Printable(text[:i]) + "…"
+		}
+	}
+	return Printable(text)
+}
+
+// Printable returns text without what could change the state of a terminal.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"streamer/internal/cli"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/session"
@@ -67,11 +68,15 @@ func (i *Interrupt) Run(ctx context.Context, b *Broker, token string, limit time
 	if err != nil {
 		return nil, err
 	}
+	head, _, err := b.Head(ctx, token)
+	if err != nil {
+		return nil, err
+	}
 	seq, err := i.Publish(ctx, b, token)
 	if err != nil {
 		return nil, err
 	}
-	r := &InterruptResult{seq: seq, calls: i.Calls}
+	r := &InterruptResult{seq: seq, calls: i.Calls, unknown: head == 0}
 	if err := r.await(ctx, b, token, from, limit); err != nil {
 		return nil, err
 	}
@@ -86,6 +91,7 @@ type InterruptResult struct {
 	seq   uint64   // of the interrupt, as its events are numbered
 	calls []string // to close; none for all
 
+	unknown  bool           // the session had no event before
 	closed   []events.Event // the results
 	run      string         // that ended; "" if none
 	rejected string         // why the interrupt was rejected; "" if it was not
@@ -95,13 +101,16 @@ type InterruptResult struct {
 func (r *InterruptResult) Print(w io.Writer, session string) {
 	for i := range r.closed {
 		c := &r.closed[i]
-		fmt.Fprintf(w, "closed call %s of %s, id %s\n", c.Call, cmp.Or(c.ToolName, "a tool without a name"), c.ID)
+		fmt.Fprintf(w, "closed call %s of %s, id %s\n", c.Call, cli.Clean(cmp.Or(c.ToolName, "a tool without a name")), cli.Clean(c.ID))
 	}
 	if r.run != "" {
-		fmt.Fprintf(w, "ended run %s\n", r.run)
+		fmt.Fprintf(w, "ended run %s\n", cli.Clean(r.run))
 	}
 	if len(r.closed) == 0 && r.run == "" && len(r.calls) == 0 {
 		fmt.Fprintf(w, "nothing is open in session %s\n", session)
+	}
+	if r.unknown {
+		fmt.Fprintln(w, "it had no event before: is its name right?")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"streamer/internal/cli"
 	"streamer/internal/gateway"
 
 	"github.com/nats-io/nats.go/micro"
@@ -71,7 +72,7 @@ func (d diagnosis) clients(ctx context.Context) {
 					d.warn(check, "raise the limit (--http-max-inputs, --http-max-input-bytes, --http-max-sessions); use a new Idempotency-Key for each input", format, args...)
 				}
 			}
-			report("client", "%s: %d refused or delayed, %d open sessions, %d of %d inputs repeated", printable(strings.ReplaceAll(c.Client, "\n", " ")), c.Refused, c.Open, c.Repeated, c.Inputs)
+			report("client", "%s: %d refused or delayed, %d open sessions, %d of %d inputs repeated", cli.Printable(strings.ReplaceAll(c.Client, "\n", " ")), c.Refused, c.Open, c.Repeated, c.Inputs)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	"streamer/internal/cli"
 	"streamer/internal/client"
 	"streamer/internal/server"
 	"streamer/internal/sink"
@@ -20,7 +21,7 @@ func Sinks(ctx context.Context, b *client.Broker, o Output, name string) error {
 	if name != "" {
 		rows := [][]cell{header("SESSION", "EVENT", "TYPE", "WHY")}
 		err := sink.Letters(ctx, b, name, func(_ uint64, d sink.Dead) error {
-			rows = append(rows, []cell{{text: clean(d.Session)}, {text: d.EventID}, {text: d.Type}, {text: clean(d.Why)}})
+			rows = append(rows, []cell{{text: cli.Clean(d.Session)}, {text: d.EventID}, {text: d.Type}, {text: cli.Clean(d.Why)}})
 			if o.JSON {
 				return e.Encode(d)
 			}
@@ -38,7 +39,7 @@ func Sinks(ctx context.Context, b *client.Broker, o Output, name string) error {
 	rows := [][]cell{header("SINK", "NOT READ", "UNDER WAY", "DEAD LETTERS")}
 	for _, s := range list {
 		rows = append(rows, []cell{
-			{text: clean(s.Name)},
+			{text: cli.Clean(s.Name)},
 			{text: strconv.FormatUint(s.Pending, 10), right: true},
 			{text: strconv.Itoa(s.Open), right: true},
 			{text: strconv.FormatUint(s.Dead, 10), right: true},

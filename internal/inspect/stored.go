@@ -62,7 +62,7 @@ func Sessions(ctx context.Context, b *client.Broker, o Output, limit int, now ti
 		if s.Open > 0 {
 			open.colour = cli.Cyan
 		}
-		rows = append(rows, []cell{{text: clean(s.Session)}, {text: ago(now.Sub(s.Last))}, open})
+		rows = append(rows, []cell{{text: cli.Clean(s.Session)}, {text: ago(now.Sub(s.Last))}, open})
 	}
 	return writeTable(o.W, o.Paint, rows)
 }
@@ -127,12 +127,12 @@ func callRow(c *Call, now time.Time, longest time.Duration) []cell {
 	args, _, _ := c.phases(now)
 	return []cell{
 		{text: c.Call},
-		{text: clean(c.Tool)},
+		{text: cli.Clean(c.Tool)},
 		{text: statusText(c), colour: colourOf(c.Status)},
 		{text: duration(args), right: true},
 		{text: duration(total(c, now)), right: true},
 		{text: bar(cli.Paint{}, c, now, longest, barWidth), colour: colourOf(c.Status)},
-		{text: clean(c.ID), colour: cli.Dim},
+		{text: cli.Clean(c.ID), colour: cli.Dim},
 	}
 }
 
@@ -192,7 +192,7 @@ func eventLine(paint cli.Paint, place string, e *events.Event) string {
 		colour = cli.Cyan
 	}
 	text := fmt.Sprintf("%-8s %s  %s", place, e.Timestamp.Std().Format("15:04:05.000"), paint.Text(colour, string(e.Type)))
-	for _, part := range []string{subjectOf(e), clean(e.ToolName), string(e.Status), reasonOf(e), quoted(e.Content + e.Args + e.Progress)} {
+	for _, part := range []string{subjectOf(e), cli.Clean(e.ToolName), string(e.Status), reasonOf(e), quoted(e.Content + e.Args + e.Progress)} {
 		if part != "" {
 			text += "  " + part
 		}
@@ -210,11 +210,11 @@ func subjectOf(e *events.Event) string {
 		t := e.Target
 		names := slices.Concat(t.ToolCallIDs, t.Calls, []string{t.MessageID, t.Run})
 		names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
-		return fmt.Sprintf("input %d: %s of %s", e.Input, e.Kind, clean(strings.Join(names, ", ")))
+		return fmt.Sprintf("input %d: %s of %s", e.Input, e.Kind, cli.Clean(strings.Join(names, ", ")))
 	case e.Input != 0:
 		return fmt.Sprintf("input %d", e.Input)
 	case e.Type == events.OrphanResult:
-		return clean(e.ID)
+		return cli.Clean(e.ID)
 	}
 	return e.Call
 }
@@ -237,7 +237,7 @@ func reasonOf(e *events.Event) string {
 	if e.Reason == nil {
 		return ""
 	}
-	return printable(string(e.Reason.Code) + ": " + e.Reason.Text)
+	return cli.Printable(string(e.Reason.Code) + ": " + e.Reason.Text)
 }
 
 // quoted returns text in quotes, shortened, with control characters escaped; "" for
@@ -247,8 +247,8 @@ func quoted(text string) string {
 		return ""
 	}
 	runes := []rune(text)
-	if len(runes) > maxText {
-		return strconv.Quote(string(runes[:maxText])) + "…"
+	if len(runes) > cli.MaxText {
+		return strconv.Quote(string(runes[:cli.MaxText])) + "…"
 	}
 	return strconv.Quote(text)
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"streamer/internal/cli"
@@ -66,31 +65,6 @@ func header(names ...string) []cell {
 		row[i] = cell{text: n, colour: cli.Dim}
 	}
 	return row
-}
-
-// maxText is the maximum number of characters of a name that a table shows.
-const maxText = 48
-
-// clean returns text that a model or a tool wrote, without what could change the
-// state of a terminal, and shortened.
-func clean(text string) string {
-	n := 0
-	for i := range text {
-		if n++; n > maxText {
-			return printable(text[:i]) + "…"
-		}
-	}
-	return printable(text)
-}
-
-// printable returns text without what could change the state of a terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, text)
 }
 
 func colourOf(s events.Status) cli.Colour {

@@ -140,8 +140,8 @@ func (t *tailer) print(c *Call, at time.Time) error {
 }
 
 func callLine(paint cli.Paint, c *Call, at time.Time) string {
-	text := fmt.Sprintf("%s  %s  %s  %s  %s", at.Local().Format("15:04:05.000"), clean(c.Session), c.Call,
-		paint.Text(cli.Bold, clean(cmp.Or(c.Tool, unnamed))), paint.Text(colourOf(c.Status), statusText(c)))
+	text := fmt.Sprintf("%s  %s  %s  %s  %s", at.Local().Format("15:04:05.000"), cli.Clean(c.Session), c.Call,
+		paint.Text(cli.Bold, cli.Clean(cmp.Or(c.Tool, unnamed))), paint.Text(colourOf(c.Status), statusText(c)))
 	if !c.Started.IsZero() && !c.Open() {
 		args, waiting, running := c.phases(at)
 		text += fmt.Sprintf("  %s = %s args + %s running", duration(args+waiting+running), duration(args), duration(running))
@@ -216,8 +216,8 @@ func frame(paint cli.Paint, calls []*Call, now time.Time) (lines []string) {
 	var rows [][]cell
 	for _, c := range calls {
 		rows = append(rows, []cell{
-			{text: clean(c.Session)},
-			{text: clean(cmp.Or(c.Tool, unnamed)), colour: cli.Bold},
+			{text: cli.Clean(c.Session)},
+			{text: cli.Clean(cmp.Or(c.Tool, unnamed)), colour: cli.Bold},
 			{text: statusText(c), colour: colourOf(c.Status)},
 			{text: duration(total(c, now)), right: true},
 		})
@@ -229,7 +229,7 @@ func frame(paint cli.Paint, calls []*Call, now time.Time) (lines []string) {
 	for i, c := range calls {
 		text := line(paint, rows[i], widths) + "  " + bar(paint, c, now, longest, barWidth) + left(c, now)
 		if c.Progress != "" {
-			text += "  " + clean(c.Progress)
+			text += "  " + cli.Clean(c.Progress)
 		}
 		lines = append(lines, text)
 	}

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"streamer/internal/cli"
 	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
@@ -189,7 +190,7 @@ func (w *wrapped) command(o Options, base string) (int, error) {
 			_ = cmd.Process.Signal(s)
 		case err := <-done:
 			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-				return cmp.Or(max(exit.ExitCode(), 0), 1), nil
+				return statusOf(exit.ProcessState), nil
 			}
 			return 0, err
 		}
@@ -295,7 +296,7 @@ func (w *wrapped) summary(out io.Writer, took time.Duration) {
 	}
 	fmt.Fprintf(out, "streamer: %d calls in %s\n", len(w.calls.List()), took.Round(100*time.Millisecond))
 	for _, r := range rows {
-		fmt.Fprintf(out, "  %-24s %4d calls  %3d failed  %3d cancelled  %8s\n", r.tool, r.calls, r.failed, r.cancelled, r.time.Round(time.Millisecond))
+		fmt.Fprintf(out, "  %-24s %4d calls  %3d failed  %3d cancelled  %8s\n", cli.Clean(r.tool), r.calls, r.failed, r.cancelled, r.time.Round(time.Millisecond))
 	}
 	for _, name := range w.tap.Sessions() {
 		if w.page != "" {

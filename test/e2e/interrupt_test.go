@@ -67,7 +67,7 @@ func TestInterruptCommand(t *testing.T) {
 	if !regexp.MustCompile("^"+fmt.Sprintf(closed, 0, "e")+"$").MatchString(out) || errs != "" || status != 0 {
 		t.Errorf("interrupt of what a run left open: exit status %d\n%s%s", status, out, errs)
 	}
-	if out, errs, status := execute(t, "", "interrupt", "--data-dir", d.dir, "never seen"); out != "nothing is open in session never seen\n" || errs != "" || status != 0 {
+	if out, errs, status := execute(t, "", "interrupt", "--data-dir", d.dir, "never seen"); out != "nothing is open in session never seen\nit had no event before: is its name right?\n" || errs != "" || status != 0 {
 		t.Errorf("interrupt of a session without events: exit status %d\n%s%s", status, out, errs)
 	}
 	if _, errs, status := execute(t, "", "interrupt", "--data-dir", d.dir, "s", "--call", ""); status != 2 || !strings.Contains(errs, "tool_call_ids[0] is empty") {
