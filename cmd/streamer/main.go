@@ -63,6 +63,9 @@ func run(ctx context.Context, std stdio, args []string) int {
 		return exitFailed
 	}
 	i, err := p.Parse(aliases(args))
+	if err == nil {
+		err = oneServer(i)
+	}
 	switch {
 	case len(args) == 0:
 		return exitUsage
@@ -73,6 +76,15 @@ func run(ctx context.Context, std stdio, args []string) int {
 		return status(std, "streamer "+i.Selected().Path(), err)
 	}
 	return status(std, "streamer", err)
+}
+
+// oneServer refuses a data directory on the command line where a variable or the
+// configuration file names a server: the command would use that one.
+func oneServer(i *cli.Invocation) error {
+	if at := i.Elsewhere("nats-url"); at != "" && i.OnLine("data-dir") {
+		return i.Misused("--data-dir names the embedded server, and %s another: leave out one of them", at)
+	}
+	return nil
 }
 
 // aliases replaces other spellings of a command.

@@ -61,6 +61,16 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
+// TestTwoServers: a data directory on the command line is not overridden by a variable.
+func TestTwoServers(t *testing.T) {
+	t.Setenv("STREAMER_NATS_URL", "nats://other")
+	var errs strings.Builder
+	got := run(t.Context(), stdio{strings.NewReader(""), io.Discard, &errs}, []string{"sessions", "--data-dir", "here"})
+	if want := "--data-dir names the embedded server, and STREAMER_NATS_URL another"; got != exitUsage || !strings.Contains(errs.String(), want) {
+		t.Errorf("status %d, %s, want %d and %q", got, &errs, exitUsage, want)
+	}
+}
+
 // TestHelp: help that was asked for is printed to standard output, with exit
 // status 0.
 func TestHelp(t *testing.T) {

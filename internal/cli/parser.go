@@ -139,6 +139,17 @@ func (i *Invocation) Given(name string) bool { return i.source(name) != defaultV
 // OnLine reports whether a flag is on the command line.
 func (i *Invocation) OnLine(name string) bool { return i.source(name) == commandLine }
 
+// Elsewhere returns the variable, or the line of the configuration file, that sets a flag; ""
+// if the command line sets it, or it is empty.
+func (i *Invocation) Elsewhere(name string) string {
+	for _, f := range i.Flags() {
+		if s := i.sourceOf(f); f.Name == name && !f.Target.IsZero() && s != commandLine && s != defaultValue {
+			return s
+		}
+	}
+	return ""
+}
+
 func (i *Invocation) source(name string) string {
 	for _, f := range i.Flags() {
 		if f.Name == name {
