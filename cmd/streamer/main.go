@@ -39,8 +39,8 @@ const exitStatuses = `Exit status:
   0  success
   1  the command failed, or it found what it looks for: verify a fault, recover a loss that it
      was not asked to close, repair --check a history that needs a repair
-  2  the arguments, a variable or the configuration file are invalid, or a file that they name
-     does not exist; also a history that repair could not repair
+  2  the arguments, a variable or the configuration file cannot be parsed, or a file that they
+     name does not exist; also a history that repair could not repair
   3  a part of the input was unusable (assemble, replay), or named a call that is not open
      (interrupt)`
 

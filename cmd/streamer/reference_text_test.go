@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"streamer/internal/cli"
@@ -14,7 +15,7 @@ import (
 // group that several commands have are listed once, with their defaults in the
 // commands that have no defaults of their own.
 func writeReference(w io.Writer, model *kong.Application) {
-	r := reference{groups: map[string]bool{}, flags: map[string]*kong.Flag{}}
+	r := reference{groups: map[string]int{}, flags: map[string]*kong.Flag{}}
 	var groups strings.Builder
 	commands := model.Leaves(true)
 	for _, n := range commands {
@@ -30,7 +31,7 @@ func writeReference(w io.Writer, model *kong.Application) {
 
 type reference struct {
 	commands strings.Builder
-	groups   map[string]bool       // that are written
+	groups   map[string]int        // how many flags each has that is written
 	flags    map[string]*kong.Flag // of these groups, by name
 }
 
@@ -45,17 +46,34 @@ func (r *reference) command(n *kong.Node) {
 	b.WriteString("\n")
 	var own []*kong.Flag
 	var groups []string
+	names := map[string][]string{} // by group
 	for _, f := range n.Flags {
 		if f.Group == nil {
 			own = append(own, f)
-		} else if link := "[" + strings.TrimSuffix(f.Group.Title, ":") + "](#" + anchor(f.Group) + ")"; len(groups) == 0 || groups[len(groups)-1] != link {
-			groups = append(groups, link)
+			continue
+		}
+		names[f.Group.Key] = append(names[f.Group.Key], "`--"+f.Name+"`")
+		if len(names[f.Group.Key]) == 1 {
+			groups = append(groups, f.Group.Key)
 		}
 	}
 	writeTable(b, n, own)
+	for i, key := range groups {
+		groups[i] = groupLink(n, key)
+		if len(names[key]) < r.groups[key] {
+			groups[i] = strings.Join(names[key], ", ") + " of " + groups[i]
+		}
+	}
 	if len(groups) > 0 {
 		fmt.Fprintf(b, "\nFurther flags: %s.%s\n", strings.Join(groups, ", "), r.otherDefaults(n))
 	}
+}
+
+// groupLink returns the link to a group of flags of a command.
+func groupLink(n *kong.Node, key string) string {
+	i := slices.IndexFunc(n.Flags, func(f *kong.Flag) bool { return f.Group != nil && f.Group.Key == key })
+	g := n.Flags[i].Group
+	return "[" + strings.TrimSuffix(g.Title, ":") + "](#" + anchor(g) + ")"
 }
 
 // otherDefaults returns a sentence about the defaults of a command that differ from
@@ -96,8 +114,8 @@ func (r *reference) shared(w io.Writer, n *kong.Node) {
 		for next < len(n.Flags) && f.Group != nil && n.Flags[next].Group != nil && n.Flags[next].Group.Key == f.Group.Key {
 			next++
 		}
-		if key := groupKey(n, i, next); f.Group != nil && !r.groups[key] {
-			r.groups[key] = true
+		if key := groupKey(n, i, next); f.Group != nil && r.groups[key] == 0 {
+			r.groups[key] = next - i
 			for _, f := range n.Flags[i:next] {
 				r.flags[f.Name] = f
 			}

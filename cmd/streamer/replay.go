@@ -23,7 +23,7 @@ func (*replayCommand) Help() string {
 
   some-agent | streamer replay --session s -
 
-Each line of JSON and each event of SSE text is published as soon as it is read, and a line {"at":MS,"kind":KIND,"data":BODY} as the input that it states, MS milliseconds after the beginning: KIND is delta, result, progress, interrupt or end. Inputs that are rejected are printed, each reason once; exit status 3 if there are any. An event that is cut at the end of FILE, and lines at its beginning that are no events of any format, are rejected when the end is reached. With --follow, and where the command is interrupted, this happens after 10 s, and is not waited for. If no streamer folds the inputs within --wait, this is printed, and the exit status is 0.`
+Each line of JSON and each event of SSE text is published as soon as it is read, and a line {"at":MS,"kind":KIND,"data":BODY} as the input that it states, MS milliseconds after the beginning: KIND is delta, result, progress, interrupt, answer or end. Inputs that are rejected are printed, each reason once; exit status 3 if there are any. An event that is cut at the end of FILE, and lines at its beginning that are no events of any format, are rejected when the end is reached. With --follow, and where the command is interrupted, this happens after 10 s, and is not waited for. If no streamer folds the inputs within --wait, this is printed, and the exit status is 0.`
 }
 
 func (c *replayCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {

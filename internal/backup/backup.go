@@ -213,7 +213,7 @@ func Restore(ctx context.Context, opts broker.Options, dir string, report Report
 		if _, exists, err := b.StreamEnd(ctx, name); err != nil {
 			return err
 		} else if exists {
-			return fmt.Errorf("restore: stream %s exists on %s: stop every streamer and delete all of its streams first", name, b.URL())
+			return fmt.Errorf("restore: stream %s exists on %s: stop every streamer and delete all of its streams first, or name an empty data directory", name, b.Conn().ConnectedUrlRedacted())
 		}
 	}
 	if report.Into != nil {

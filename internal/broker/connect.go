@@ -215,7 +215,7 @@ func checkURLs(urls string) error {
 		}
 		u, err := url.Parse(s)
 		if err != nil {
-			return fmt.Errorf("broker: NATS URL %d of %s cannot be read: in a user name or password, write characters other than letters and digits as %%XX", i+1, redacted(urls))
+			return fmt.Errorf("broker: NATS URL %d of %s cannot be read: need nats://HOST:PORT; in a user name or password, write characters other than letters and digits as %%XX", i+1, redacted(urls))
 		}
 		switch u.Scheme {
 		case "nats", "tls", "ws", "wss":

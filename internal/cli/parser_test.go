@@ -122,7 +122,7 @@ func TestErrors(t *testing.T) {
 		{"run", "STREAMER_RUN_LEVEL=x", "", `--level must be one of "low","high" but got "x" (from STREAMER_RUN_LEVEL)`},
 		{"look", "STREAMER_LOOK_COUNT=-1", "", "invalid --count -1: need at least 0"},
 		{"run --config FILE", "", "url: a\nwait: soon", "config.yaml:2)"},
-		{"run --config FILE", "", "url: a\nwiat: 1s", `config.yaml:2: unknown key "wiat": did you mean "wait"?`},
+		{"run --config FILE", "", "url: a\nwiat: 1s", `config.yaml:2: unknown key "wiat": did you mean wait?`},
 		{"run --config FILE", "", "level: high", `config.yaml:1: unknown key "level"`},
 		{"run --config FILE", "", "look:\n  level: high", `config.yaml:2: unknown key "level"`},
 		{"run --config FILE", "", "url: a\nurl: b", "config.yaml:2: url stands here a second time"},

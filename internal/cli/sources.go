@@ -180,7 +180,8 @@ func (f *file) section(m *yaml.Node, n *kong.Node) error {
 			e.line = value.Line
 			e.value, err = f.value(value)
 		default:
-			err = f.at(key, "unknown key %q: did you mean %q?", key.Value, nearest.Name(key.Value, append(flags, commandsOf(n)...)))
+			meant := nearest.Typo(key.Value, append(flags, commandsOf(n)...))
+			err = f.at(key, "unknown key %q%s", key.Value, UnknownVariable{Meant: meant}.Question())
 		}
 		if err != nil {
 			return err

@@ -113,7 +113,7 @@ func OpenInput(stdin io.Reader, file string) (io.ReadCloser, error) {
 //	{"at":1226,"kind":"delta","data":{…}}
 type Recorded struct {
 	At   time.Duration // since the beginning of the recording; 0 if unknown
-	Kind inputs.Kind   // delta, result, progress, interrupt or end
+	Kind inputs.Kind   // delta, result, progress, interrupt, answer or end
 	Data []byte        // the body of the input
 }
 

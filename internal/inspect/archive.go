@@ -167,6 +167,9 @@ func WriteArchived(ctx context.Context, place string, o Output, session string, 
 			if err := json.Unmarshal(line, &e); err != nil {
 				return err
 			}
+			if e.Type == "" {
+				return fmt.Errorf("%.40q is no event: it has no type", line)
+			}
 			if session != "" && e.Session != session {
 				return nil
 			}

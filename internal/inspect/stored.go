@@ -208,7 +208,7 @@ func subjectOf(e *events.Event) string {
 		return interruptedText(e)
 	case e.Target != nil:
 		t := e.Target
-		names := slices.Concat(t.ToolCallIDs, t.Calls, []string{t.MessageID, t.Run})
+		names := slices.Concat(t.ToolCallIDs, t.Calls, []string{t.MessageID, t.Run, t.InterruptID})
 		names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 		return fmt.Sprintf("input %d: %s of %s", e.Input, e.Kind, cli.Clean(strings.Join(names, ", ")))
 	case e.Input != 0:

@@ -33,7 +33,7 @@ func optionsError(err error, size int) error {
 		return fmt.Errorf("the JSON object is incomplete: it ends at byte %d", size)
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("not JSON at byte %d: %s", e.Offset, e.Error())
+		return fmt.Errorf("not JSON at byte %d: %s", e.Offset-1, e.Error())
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field == "" {
 		return fmt.Errorf("expected a JSON object, got %s", article(e.Value))

@@ -82,7 +82,7 @@ func known() string {
 
 func malformed(err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return refuse(statusBad, "the request is not JSON: %s at byte %d", strings.TrimPrefix(syntax.Error(), "json: "), syntax.Offset)
+		return refuse(statusBad, "the request is not JSON: %s at byte %d", strings.TrimPrefix(syntax.Error(), "json: "), max(0, syntax.Offset-1))
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return refuse(statusBad, "the request is not a JSON object but %s", e.Value)

@@ -216,7 +216,7 @@ func TestRefusals(t *testing.T) {
 		words  string
 	}{
 		{``, 400, "the request is not JSON: unexpected end of JSON input at byte 0"},
-		{`{"messages":[}`, 400, "at byte 14"},
+		{`{"messages":[}`, 400, "at byte 13"},
 		{`[]`, 400, "the request is not a JSON object but array"},
 		{`null`, 400, "the request is null"},
 		{`{}`, 400, `the request has no "messages"`},

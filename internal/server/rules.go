@@ -107,7 +107,7 @@ func badRules(err error, size int) error {
 		return fmt.Errorf("incomplete JSON object, it ends at byte %d", size)
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("not JSON at byte %d: %w", e.Offset, err)
+		return fmt.Errorf("not JSON at byte %d: %w", e.Offset-1, err)
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field == "" {
 		return fmt.Errorf("need a JSON object, not %s", e.Value)

@@ -81,7 +81,7 @@ func TestBadRules(t *testing.T) {
 		{`{"lang": "en"`, "incomplete JSON object, it ends at byte 13"},
 		{`{"args_timeout": "5s"}`, "args_timeout at byte 21 cannot be string: durations are in milliseconds"},
 		{`[]`, "need a JSON object, not array"},
-		{`{"lang": en}`, "not JSON at byte 10"},
+		{`{"lang": en}`, "not JSON at byte 9"},
 		{`{"version": 2}`, "version is set by the program"},
 		{`{"templates": {"canceled": "x"}}`, `invalid template "canceled": need one of ["new_message"`},
 		{`{"max_args": 0}`, "max_args is 0, it must be positive"},

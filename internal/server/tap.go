@@ -15,7 +15,7 @@ import (
 
 // TapFlags are the flags of the tap.
 type TapFlags struct {
-	Tap        []string `group:"tap" placeholder:"UPSTREAM" help:"servers of models that the tap passes requests on to, under /tap/NAME: NAME=URL, or one of openai, anthropic, gemini, mistral, cohere, openrouter, ollama, chatgpt; may be repeated; if none, no tap"`
+	Tap        []string `group:"tap" placeholder:"UPSTREAM" help:"servers of models that the tap passes requests on to, under /tap/NAME: NAME=URL, or one of openai, anthropic, gemini, mistral, cohere, openrouter, ollama, chatgpt, code-assist; may be repeated; if none, no tap"`
 	TapRepair  bool     `group:"tap" help:"repair of histories that an upstream would refuse; the header Streamer-Repair of the answer says what was done"`
 	TapReadOn  bool     `group:"tap" help:"answers are read to their end for the log when the client has left"`
 	TapSession string   `group:"tap" placeholder:"PATH" help:"path of the member of a request that names the session, such as metadata.thread"`

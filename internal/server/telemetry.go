@@ -16,8 +16,9 @@ func (s *Server) observer(ctx context.Context, calls *telemetry.Calls) (worker.O
 	if s.config.OTLPEndpoint == "" && !telemetry.Configured() {
 		return calls, nil
 	}
+	failed := func(err error) { s.log.Warn().Err(err).Msg("traces not sent") }
 	var err error
-	if s.spans, err = telemetry.NewSpans(ctx, s.config.OTLPEndpoint, s.config.OTLPContent); err != nil {
+	if s.spans, err = telemetry.NewSpans(ctx, s.config.OTLPEndpoint, s.config.OTLPContent, failed); err != nil {
 		return nil, err
 	}
 	return telemetry.Observers{calls, s.spans}, nil

@@ -14,7 +14,7 @@ import (
 // are forgotten, and make place for others.
 func TestPartitionLeft(t *testing.T) {
 	url, _ := receive(t)
-	spans, err := NewSpans(t.Context(), url, false)
+	spans, err := NewSpans(t.Context(), url, false, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestPartitionLeft(t *testing.T) {
 // TestSessionErased checks that the calls of an erased session are forgotten, and no others.
 func TestSessionErased(t *testing.T) {
 	url, _ := receive(t)
-	spans, err := NewSpans(t.Context(), url, false)
+	spans, err := NewSpans(t.Context(), url, false, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	crand "crypto/rand"
 	"crypto/sha256"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"streamer/internal/worker"
 
 	"github.com/tidwall/gjson"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -52,12 +54,14 @@ const maxContent = 4 << 10
 // NewSpans returns a Spans that sends its spans by OTLP over HTTP to a URL, or if it
 // is "", to the endpoint that the environment names. The other OTEL_ variables of the
 // exporter and of the resource apply. If content is set, spans have the first bytes of
-// args and results as attributes. The caller closes it.
-func NewSpans(ctx context.Context, url string, content bool) (*Spans, error) {
+// args and results as attributes. failed is called with the errors of the exporter, which
+// has one function for all of a process. The caller closes it.
+func NewSpans(ctx context.Context, url string, content bool, failed func(error)) (*Spans, error) {
 	p, err := newProvider(ctx, url)
 	if err != nil {
 		return nil, err
 	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(failed))
 	return &Spans{provider: p, tracer: p.Tracer("streamer"), content: content}, nil
 }
 
@@ -187,12 +191,15 @@ func Configured() bool {
 	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// newProvider returns a provider that sends spans to a URL, or if it is "", to the
-// endpoint that the environment names.
-func newProvider(ctx context.Context, url string) (*sdktrace.TracerProvider, error) {
+// newProvider returns a provider that sends spans to an endpoint, or if it is "", to the
+// one that the environment names.
+func newProvider(ctx context.Context, endpoint string) (*sdktrace.TracerProvider, error) {
 	var options []otlptracehttp.Option
-	if url != "" {
-		options = append(options, otlptracehttp.WithEndpointURL(url))
+	if endpoint != "" {
+		if u, err := url.Parse(endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return nil, fmt.Errorf("telemetry: the OTLP endpoint %.100q is not a URL of http or https", endpoint)
+		}
+		options = append(options, otlptracehttp.WithEndpointURL(endpoint))
 	}
 	exporter, err := otlptracehttp.New(ctx, options...)
 	if err != nil {

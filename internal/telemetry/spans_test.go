@@ -40,10 +40,19 @@ func receive(t *testing.T) (url string, requests <-chan *coltrace.ExportTraceSer
 	return s.URL + "/v1/traces", got
 }
 
+// TestSpansEndpoint: an endpoint that cannot be one is refused.
+func TestSpansEndpoint(t *testing.T) {
+	for _, url := range []string{"collector:4318", "ftp://collector", "http://", "%"} {
+		if _, err := NewSpans(t.Context(), url, false, func(err error) { t.Error(err) }); err == nil || !strings.Contains(err.Error(), "not a URL of http or https") {
+			t.Errorf("%s: got %v", url, err)
+		}
+	}
+}
+
 // TestSpans checks the spans that an OTLP receiver gets.
 func TestSpans(t *testing.T) {
 	url, requests := receive(t)
-	s, err := NewSpans(t.Context(), url, false)
+	s, err := NewSpans(t.Context(), url, false, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +96,7 @@ func TestSpansOfRuns(t *testing.T) {
 	traces := map[string]string{}
 	for process := range 2 {
 		url, requests := receive(t)
-		s, err := NewSpans(t.Context(), url, false)
+		s, err := NewSpans(t.Context(), url, false, func(err error) { t.Error(err) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +132,7 @@ func TestSpansOfRuns(t *testing.T) {
 // TestSpansWithContent: spans have the first bytes of args and results if requested.
 func TestSpansWithContent(t *testing.T) {
 	url, requests := receive(t)
-	s, err := NewSpans(t.Context(), url, true)
+	s, err := NewSpans(t.Context(), url, true, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}

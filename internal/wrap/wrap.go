@@ -153,7 +153,7 @@ func (w *wrapped) run(ctx context.Context, o Options, settings tap.Options) (int
 	front := &http.Server{Handler: w.tap, ReadHeaderTimeout: time.Minute}
 	go func() { _ = front.Serve(ln) }() // until it is closed
 	defer front.Close()
-	fmt.Fprintf(o.Err, "streamer: tool calls on %s\n", cmp.Or(w.page, "the page of the server"))
+	fmt.Fprintf(o.Err, "streamer: tool calls on %s\n", cmp.Or(w.page, "the page of the server, whose address --http-listen names"))
 	start := time.Now()
 	status, failed := w.command(o, "http://"+ln.Addr().String()+strings.TrimSuffix(tap.Prefix, "/"))
 	if failed != nil {

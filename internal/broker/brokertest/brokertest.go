@@ -8,13 +8,13 @@ package brokertest
 import (
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"testing"
 	"time"
 
 	"streamer/internal/broker"
 	"streamer/internal/natsserver"
-	"streamer/test/testkit"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -130,7 +130,9 @@ func Main(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	testkit.AtOnce(8)
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	b.Close()
 	os.RemoveAll(dir)
