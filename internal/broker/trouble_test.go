@@ -104,3 +104,30 @@ func TestConsumerThatDoesNotBegin(t *testing.T) {
 		t.Errorf("got %v and %d new consumers, want the input from one", err, b.Counts().Remade)
 	}
 }
+
+// What is stored of a partition is known from the worker that carries it; without one, it
+// is not known.
+func TestStoredTo(t *testing.T) {
+	s := newTestServer(t)
+	asks := start(t, Options{URL: s.url(), Partitions: 2})
+	want := func(p int, seq uint64) {
+		t.Helper()
+		if got, err := asks.StoredTo(deadline(t), p); got != seq || err != nil {
+			t.Errorf("partition %d: got %d, %v, want %d", p, got, err, seq)
+		}
+	}
+	want(0, 0)
+	for carried := range 2 {
+		b := start(t, Options{URL: s.url(), Partitions: 2})
+		if err := b.ServeStored(func(p int) uint64 {
+			if p == carried {
+				return uint64(10 + p)
+			}
+			return 0
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(0, 10)
+	want(1, 11)
+}

@@ -152,18 +152,18 @@ func (t *Tracking) find(seq uint64) (int, bool) {
 	return slices.BinarySearchFunc(t.recent, seq, func(a published, seq uint64) int { return cmp.Compare(a.seq, seq) })
 }
 
-const checkpointEvery = 200 * time.Millisecond
+const storedEvery = 200 * time.Millisecond
 
 // await waits until the partition is folded past the last input and all events of the
 // session are read. It returns false if no event comes for the time limit.
 func (t *Tracking) await(ctx context.Context, limit time.Duration) bool {
-	tick := time.NewTicker(checkpointEvery)
+	tick := time.NewTicker(storedEvery)
 	defer tick.Stop()
 	before := t.status()
 	if before.lastInput == 0 {
 		return true
 	}
-	for idle := time.Duration(0); idle < limit; idle += checkpointEvery {
+	for idle := time.Duration(0); idle < limit; idle += storedEvery {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -184,13 +184,12 @@ func (t *Tracking) await(ctx context.Context, limit time.Duration) bool {
 }
 
 // folded reports whether the partition is folded past the last input and all events of
-// the session are read. A checkpoint covers only inputs whose events are stored. An error
-// is no answer: a later check has one.
+// the session are read. An error is no answer: a later check has one.
 func (t *Tracking) folded(ctx context.Context, s replayStatus, limit time.Duration) bool {
 	ctx, stop := context.WithTimeout(ctx, limit)
 	defer stop()
-	c, _, err := t.broker.LoadCheckpoint(ctx, t.broker.Partition(t.token))
-	if err != nil || c.Seq <= s.lastInput {
+	stored, err := t.broker.StoredTo(ctx, t.broker.Partition(t.token))
+	if err != nil || stored <= s.lastInput {
 		return false
 	}
 	_, head, err := t.broker.Head(ctx, t.token)

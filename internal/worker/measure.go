@@ -24,10 +24,12 @@ func (q *partition) reportPosition() {
 
 // measure puts into the status what is too expensive to count with each input.
 func (q *partition) measure(now time.Time) {
-	stuck := map[*resident]bool{}
+	stuck, stored := map[*resident]bool{}, q.foldedTo()
 	for s := range q.snapshots.changed.all { // others have no events to append
 		if s.log.stuck || s.log.refusals >= refusalsLogged {
 			stuck[s] = true
+		} else if len(s.log.queue) > 0 {
+			stored = min(stored, s.log.queue[0].ID.Seq)
 		}
 	}
 	st := q.status
@@ -37,6 +39,7 @@ func (q *partition) measure(now time.Time) {
 	st.queued.Store(int64(q.appender.queued))
 	st.checkpoint.Store(q.checkpoint.stored.Seq)
 	st.next.Store(q.foldedTo())
+	st.stored.Store(stored)
 	st.beat.Store(now.UnixMilli())
 	switch in, full := q.loads.oldest(), q.appender.queued > q.opts.MaxQueued; {
 	case in != nil:

@@ -70,7 +70,7 @@ type status struct {
 	carried                       atomic.Bool
 	settled                       atomic.Bool // taken over, and the settings of its instance are in force
 	sessions, stuck, open, queued atomic.Int64
-	checkpoint, next              atomic.Uint64
+	checkpoint, next, stored      atomic.Uint64
 	// taken is when the partition was taken over, in Unix milliseconds; 0 if it is not carried.
 	taken atomic.Int64
 	// since is the timestamp of the oldest input that is not folded, or when
@@ -153,6 +153,7 @@ func (s *status) retire() {
 	s.carried.Store(false)
 	s.settled.Store(false)
 	s.held.Store(nil)
+	s.stored.Store(0)
 	for _, g := range []*atomic.Int64{&s.sessions, &s.stuck, &s.open, &s.queued, &s.since, &s.beat, &s.taken} {
 		g.Store(0)
 	}
@@ -267,6 +268,10 @@ func (s *status) overload(now time.Time) time.Duration {
 	}
 	return d
 }
+
+// StoredTo returns the sequence before which each input of a partition is folded and its
+// events are stored, as of at most SnapshotEvery ago; 0 if the worker does not carry the partition.
+func (w *Worker) StoredTo(partition int) uint64 { return w.statuses.of(partition).stored.Load() }
 
 // late returns which partition is furthest behind, or nil if none is far behind.
 func (w *Worker) late(now time.Time) error {

@@ -215,3 +215,26 @@ func TestOverload(t *testing.T) {
 		t.Errorf("a partition that has read everything: got %v", got)
 	}
 }
+
+// TestStoredTo: an input counts when its events are acknowledged, and not when it is folded.
+func TestStoredTo(t *testing.T) {
+	h := open(t, broker.Options{Partitions: 1})
+	seq := h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	d := h.takeOver(h.broker, Options{})
+	stored := func() uint64 {
+		for range ticksEvery {
+			h.step(d, tick(time.Now()))
+		}
+		return d.status.stored.Load()
+	}
+	h.read(d, seq)
+	if got := stored(); got != seq {
+		t.Errorf("folded: got %d, want %d", got, seq)
+	}
+	if ok, err := d.until(t.Context().Done(), func() bool { return d.appender.queued == 0 }); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if got := stored(); got != seq+1 {
+		t.Errorf("acknowledged: got %d, want %d", got, seq+1)
+	}
+}

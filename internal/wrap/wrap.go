@@ -199,9 +199,8 @@ func (w *wrapped) command(o Options, base string) (int, error) {
 
 // Times after the end of a command in which its calls end.
 const (
-	settleTime  = 10 * time.Second // at most
-	settleQuiet = time.Second      // without events
-	settlePoll  = 50 * time.Millisecond
+	settleTime = 10 * time.Second // at most
+	settlePoll = 50 * time.Millisecond
 )
 
 // settle ends the runs of the command, and reads their calls.
@@ -227,35 +226,23 @@ func (w *wrapped) settle(ctx context.Context) error {
 	return nil
 }
 
-// folded waits until each session has an event of its last input or, as that may cause
-// none, until no event comes.
+// folded waits until the last input of each session is folded and its events are stored.
 func (w *wrapped) folded(ctx context.Context, ends map[string]uint64) error {
-	tick := time.NewTicker(settlePoll)
-	defer tick.Stop()
-	stored, quiet := uint64(0), time.Duration(0)
-	for {
-		waiting, sum := 0, uint64(0)
-		for token, end := range ends {
-			_, head, err := w.broker.Head(ctx, token)
+	for token, end := range ends {
+		for {
+			stored, err := w.broker.StoredTo(ctx, w.broker.Partition(token))
 			if err != nil {
 				return err
 			}
-			if sum += head.Seq; head.ID.Seq < end {
-				waiting++
+			if stored > end {
+				break
+			}
+			if err := w.broker.Pause(ctx, settlePoll); err != nil {
+				return err
 			}
 		}
-		if quiet += settlePoll; sum != stored {
-			stored, quiet = sum, 0
-		}
-		if waiting == 0 || quiet > settleQuiet {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
 	}
+	return nil
 }
 
 func (w *wrapped) read(r events.Record) error {
