@@ -58,7 +58,7 @@ func TestRepair(t *testing.T) {
 		},
 		{"nothing to repair", url, `{"messages":[ ] }`, 200, `{"messages":[ ],"report":{"format":`},
 		{"the steps", url, `{"options":{"output":"ops"},"messages":` + repairHistory + `]}`, 200, `{"ops":[{"copy":[0,2]},{"insert":{"role":"tool"`},
-		{"not JSON", url, `{"messages":[}`, 400, `{"error":"the request is not JSON: invalid character '}' looking for beginning of value at byte 14"}`},
+		{"not JSON", url, `{"messages":[}`, 400, `{"error":"the request is not JSON: invalid character '}' looking for beginning of value at byte 13"}`},
 		{"an invalid option", url, `{"messages":[],"options":{"late":"never"}}`, 400, `option late`},
 		{"an invalid session", url, `{"messages":[],"session":"` + strings.Repeat(".", 300) + `"}`, 400, `session: `},
 		{"not a history", url, `{"messages":[1]}`, 422, `message 0 (byte 1) is a number, not an object`},
