@@ -163,7 +163,7 @@ func (t *Tracking) await(ctx context.Context, limit time.Duration) bool {
 	if before.lastInput == 0 {
 		return true
 	}
-	for idle := time.Duration(0); idle < limit; idle += storedEvery {
+	for last := time.Now(); time.Since(last) < limit; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -171,7 +171,7 @@ func (t *Tracking) await(ctx context.Context, limit time.Duration) bool {
 		}
 		now := t.status()
 		if now.lastEvent != before.lastEvent {
-			before, idle = now, 0
+			before, last = now, time.Now()
 		}
 		if now.lastEvent.Seq > now.lastInput {
 			return true // of another input, which was folded later

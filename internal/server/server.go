@@ -114,8 +114,10 @@ func (s *Server) open(ctx context.Context) (err error) {
 	}
 	workerOptions.PadInputs = s.Embedded() // whose clients are admitted later
 	s.Worker = &worker.Worker{Log: s.Broker, Logger: s.log, Options: workerOptions}
-	if err := s.Broker.ServeStored(s.Worker.StoredTo); err != nil {
-		return err
+	if s.config.Roles.Worker {
+		if err := s.Broker.ServeStored(s.Worker.StoredTo); err != nil {
+			return err
+		}
 	}
 	s.repairs = &repair.Service{Log: s.Broker, MaxBytes: s.config.RepairBytes}
 	if s.sink, err = s.openSink(); err != nil || s.listener == nil {
