@@ -209,12 +209,8 @@ func Restore(ctx context.Context, opts broker.Options, dir string, report Report
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	for _, name := range append(copied[:], members) {
-		if _, exists, err := b.StreamEnd(ctx, name); err != nil {
-			return err
-		} else if exists {
-			return fmt.Errorf("restore: stream %s exists on %s: stop every streamer and delete all of its streams first, or name an empty data directory", name, b.Conn().ConnectedUrlRedacted())
-		}
+	if err := vacant(ctx, b, opts); err != nil {
+		return err
 	}
 	if report.Into != nil {
 		report.Into(fmt.Sprintf("the NATS server %s at %s", b.Conn().ConnectedServerName(), b.Conn().ConnectedUrlRedacted()))
@@ -225,6 +221,22 @@ func Restore(ctx context.Context, opts broker.Options, dir string, report Report
 			return fmt.Errorf("restore of stream %s: %w", one.Name, err)
 		}
 		report.done(one)
+	}
+	return nil
+}
+
+// vacant returns an error if there is one of the streams.
+func vacant(ctx context.Context, b *broker.Broker, opts broker.Options) error {
+	for _, name := range append(copied[:], members) {
+		_, exists, err := b.StreamEnd(ctx, name)
+		switch {
+		case err != nil:
+			return err
+		case exists && opts.URL == "":
+			return fmt.Errorf("restore: stream %s exists in the data directory: name an empty one", name)
+		case exists:
+			return fmt.Errorf("restore: stream %s exists on %s: stop every streamer and delete all of its streams first", name, b.URL())
+		}
 	}
 	return nil
 }
