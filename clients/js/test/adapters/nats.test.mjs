@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { before, test } from "node:test";
 
+import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
-import { Cancelled, StreamerError, streamer } from "streamer-client";
+import { Cancelled, Gone, StreamerError, streamer } from "streamer-client";
 import { natsSession } from "streamer-client/nats";
 
 import { aborted, called, eventsUntil, saying } from "../model.mjs";
@@ -59,6 +62,46 @@ test("large values need HTTP", async () => {
   const session = natsSession(connection, "nats/large", { url: server.url });
   assert.equal(await session.run(event, (args) => args.q.length), 100_000);
   assert.equal((await session.repair([{ role: "user", content: "x" }]))[0].content, "x");
+});
+
+test("what HTTP refuses is refused at once", async () => {
+  const name = "nats/refused";
+  const http = streamer(server.url).session(name), nats = natsSession(connection, name);
+  const other = natsSession(connection, "nats/refused/other");
+  await other.interrupt();
+  const [{ seq }] = await eventsUntil(other, () => true);
+  const read = (options) => (session) => eventsUntil(session, () => true, options);
+  for (const request of [
+    read({ after: 9_999_999 }), read({ after: -1 }), read({ after: seq }), read({ types: ["foo"] }), read({ types: Array(33).fill("end") }),
+    (s) => s.answer("1.0", { decision: "maybe" }), (s) => s.answer("1.0", {}), (s) => s.answer({}, { decision: "approve" }),
+    (s) => s.answer("1.0", { decision: "edit" }), (s) => s.answer("1.0", { decision: "deny", args: {} }), (s) => s.answer("1.0", { decision: "reply" }),
+    (s) => s.end("tired"), (s) => s.result("1.0", 1, { status: "bad" }), (s) => s.result({}, 1), (s) => s.progress("1.0", "m", 200), (s) => s.progress({}),
+    (s) => s.interrupt({ call: "" }),
+  ]) {
+    const { status, message } = await request(http).then(() => assert.fail(`HTTP accepts ${request}`), (error) => error);
+    assert.equal(status, 400);
+    await assert.rejects(request(nats), (error) => error instanceof StreamerError && error.status === 400 && error.message.replace(/ends at \d+/, "") === message.replace(/ends at \d+/, ""), message);
+  }
+  await assert.rejects(nats.interrupt({ speed: 1 }), /400: the interrupt has no field "speed"/);
+  assert.throws(() => natsSession(connection, ""), /session is empty/);
+  assert.throws(() => natsSession(connection, "ü".repeat(43)), /400: session token of 258 bytes is longer than 256/);
+  await natsSession(connection, "..").interrupt();
+  assert.equal((await eventsUntil(natsSession(connection, ".."), () => true, { types: [] }))[0].session, "..", "no types are all types of the session");
+});
+
+test("events that are no longer stored are Gone", async (t) => {
+  const own = await startServer(t);
+  const { host, username: user, password: pass } = new URL(readFileSync(join(own.args[2], "nats-url"), "utf8").trim());
+  const nc = await connect({ servers: host, user, pass });
+  t.after(() => nc.close());
+  const session = natsSession(nc, "gone");
+  for (let i = 0; i < 3; i++) await session.interrupt();
+  const [first, second, third] = await eventsUntil(session, (_, seen) => seen.length === 3);
+  await (await jetstreamManager(nc, { checkAPI: false })).streams.purge("TOOLCALLS", { seq: third.seq });
+  for (const s of [session, streamer(own.url).session("gone")]) {
+    await assert.rejects(eventsUntil(s, () => true, { after: first.seq }), Gone);
+    assert.deepEqual(await eventsUntil(s, () => true, { after: second.seq }), [third]);
+  }
 });
 
 test("kill -9 of the server loses and repeats nothing", async (t) => {
