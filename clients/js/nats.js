@@ -3,7 +3,6 @@
 import { DeliverPolicy, JetStreamError, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { headers } from "@nats-io/nats-core";
 
-import { checkInput, checkTypes } from "./checks.js";
 import { StreamerError, refused } from "./errors.js";
 import { Events } from "./events.js";
 import { Http, backoff, nonce, pause } from "./http.js";
@@ -34,8 +33,7 @@ class NatsSession extends Session {
     watch(connection);
   }
 
-  async post(kind, body, { key = nonce(), headers: fields = {}, ...options } = {}) {
-    checkInput(kind, body);
+  post(kind, body, { key = nonce(), headers: fields = {}, ...options } = {}) {
     const data = body instanceof Uint8Array ? body : JSON.stringify(body);
     const subject = `llm.${this.token}.${KINDS[kind] ?? kind}`;
     const request = { msgID: `${this.token}:${kind}:${key}:${this.#id}`, headers: headers() };
@@ -52,8 +50,8 @@ class NatsSession extends Session {
 
   /** Yields events as the frames of HTTP. An ordered consumer misses none. */
   async *#frames({ after, types, signal }) {
-    checkTypes(types);
     after = Number(after ?? 0); // HTTP takes a text too
+    const given = after;
     const subjects = types?.length ? Array.from(new Set(types), (type) => (type === "synthetic" ? type : `event.${type}`)) : ["event.>", "synthetic"];
     const filter_subjects = subjects.map((subject) => `toolcalls.${this.token}.${subject}`);
     for (let attempt = 1; !signal.aborted; attempt++) {
@@ -62,7 +60,7 @@ class NatsSession extends Session {
       const stop = () => messages?.stop();
       signal.addEventListener("abort", stop);
       try {
-        if (after) await this.#checkCursor(after);
+        if (after) await this.#checkCursor(after, given);
         const consumer = await this.js.consumers.get(STREAM, { filter_subjects, ...start });
         const { num_pending } = await consumer.info();
         messages = await consumer.consume(PULL);
@@ -86,12 +84,12 @@ class NatsSession extends Session {
     }
   }
 
-  /** Throws the error with which HTTP refuses a cursor. */
-  async #checkCursor(after) {
+  /** Throws the error with which HTTP refuses a cursor. After a reconnection, the log may seem shorter for some seconds. */
+  async #checkCursor(after, given) {
     if (!Number.isSafeInteger(after) || after < 0) throw refused(400, `the cursor "${after}" is not the id of an event`);
     const jsm = await jetstreamManager(this.connection, { checkAPI: false });
     const { first_seq, last_seq } = (await jsm.streams.info(STREAM)).state;
-    if (after > last_seq) throw refused(400, `the log ends at ${last_seq}, before the cursor ${after}: it is the cursor of another log`);
+    if (after === given && after > last_seq) throw refused(400, `the log ends at ${last_seq}, before the cursor ${after}: it is the cursor of another log`);
     const events = `toolcalls.${this.token}.`;
     if (after >= first_seq) {
       const event = await jsm.direct.getMessage(STREAM, { seq: after });
