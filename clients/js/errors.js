@@ -40,12 +40,15 @@ export class Suspended extends Error {
   name = "Suspended";
 }
 
+/** Returns the error of a status that is not 2xx. */
+export function refused(status, reason) {
+  const gone = status === 410 ? "; start again without `after`, and discard what was read" : "";
+  return Object.assign(new (gone ? Gone : StreamerError)(`streamer: ${status}: ${reason}${gone}`), { status });
+}
+
 /** Returns the error of an answer whose status is not 2xx. */
 export async function refusal(response) {
-  const body = await response.text().catch(() => "");
-  const gone = response.status === 410 ? "; start again without `after`, and discard what was read" : "";
-  const error = new (gone ? Gone : StreamerError)(`streamer: ${response.status}: ${reasonIn(body)}${gone}`);
-  error.status = response.status;
+  const error = refused(response.status, reasonIn(await response.text().catch(() => "")));
   const seconds = Number(response.headers.get("retry-after"));
   if (seconds > 0) error.retryAfter = Math.min(seconds, 120) * 1000;
   return error;

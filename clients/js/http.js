@@ -29,6 +29,8 @@ export class Http {
 
   /** Makes one request, and returns its answer. Another status than 2xx is a StreamerError. */
   async request(path, { headers, ...init } = {}) {
+    const [, dots] = path.match(/\/(\.\.?)\//) ?? []; // also as %2E, fetch would remove them from the path
+    if (dots) throw Object.assign(new StreamerError(`streamer: no URL can name the session "${dots}"; natsSession can`), { status: 400 });
     const token = typeof this.token === "function" ? await this.token() : this.token;
     const response = await this.fetch(this.url + path, {
       cache: "no-store",

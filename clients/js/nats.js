@@ -3,7 +3,7 @@
 import { DeliverPolicy, JetStreamError, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { headers } from "@nats-io/nats-core";
 
-import { StreamerError } from "./errors.js";
+import { StreamerError, refused } from "./errors.js";
 import { Events } from "./events.js";
 import { Http, backoff, nonce, pause } from "./http.js";
 import { Session } from "./session.js";
@@ -50,7 +50,9 @@ class NatsSession extends Session {
 
   /** Yields events as the frames of HTTP. An ordered consumer misses none. */
   async *#frames({ after, types, signal }) {
-    const subjects = types?.map((type) => (type === "synthetic" ? type : `event.${type}`)) ?? ["event.>", "synthetic"];
+    after = Number(after ?? 0); // HTTP takes a text too
+    const given = after;
+    const subjects = types?.length ? Array.from(new Set(types), (type) => (type === "synthetic" ? type : `event.${type}`)) : ["event.>", "synthetic"];
     const filter_subjects = subjects.map((subject) => `toolcalls.${this.token}.${subject}`);
     for (let attempt = 1; !signal.aborted; attempt++) {
       const start = after ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: after + 1 } : { deliver_policy: DeliverPolicy.All };
@@ -58,6 +60,7 @@ class NatsSession extends Session {
       const stop = () => messages?.stop();
       signal.addEventListener("abort", stop);
       try {
+        if (after) await this.#checkCursor(after, given);
         const consumer = await this.js.consumers.get(STREAM, { filter_subjects, ...start });
         const { num_pending } = await consumer.info();
         messages = await consumer.consume(PULL);
@@ -69,7 +72,7 @@ class NatsSession extends Session {
           if (m.info.pending === 0) yield { event: "stream.live" };
         }
       } catch (error) {
-        if (this.connection.isClosed() || forbidden(error)) throw forbidden(error) ?? error;
+        if (this.connection.isClosed() || forbidden(error) || error.temporary === false) throw forbidden(error) ?? error;
       } finally {
         signal.removeEventListener("abort", stop);
         messages?.stop();
@@ -78,6 +81,24 @@ class NatsSession extends Session {
       if (denials.get(this.connection)) throw forbidden(denials.get(this.connection));
       yield { event: "stream.lost" };
       await pause(backoff(attempt, 500), signal);
+    }
+  }
+
+  /** Throws the error with which HTTP refuses a cursor. After a reconnection, the log may seem shorter for some seconds. */
+  async #checkCursor(after, given) {
+    if (!Number.isSafeInteger(after) || after < 0) throw refused(400, `the cursor "${after}" is not the id of an event`);
+    const jsm = await jetstreamManager(this.connection, { checkAPI: false });
+    const { first_seq, last_seq } = (await jsm.streams.info(STREAM)).state;
+    if (after === given && after > last_seq) throw refused(400, `the log ends at ${last_seq}, before the cursor ${after}: it is the cursor of another log`);
+    const events = `toolcalls.${this.token}.`;
+    if (after >= first_seq) {
+      const event = await jsm.direct.getMessage(STREAM, { seq: after });
+      if (event && !event.subject.startsWith(events)) throw refused(400, `the cursor ${after} is an event of another session`);
+    } else if (after + 1 < first_seq) {
+      const oldest = await jsm.direct.getMessage(STREAM, { seq: 1, next_by_subj: `${events}>` });
+      const before = Number(oldest?.header.get("Nats-Expected-Last-Subject-Sequence")); // of the session
+      if (oldest && (before <= after || oldest.subject.endsWith(".session_erased"))) return;
+      throw refused(410, `events after ${after} are not stored any more: the log begins at ${first_seq}; connect without a cursor to read what is left`);
     }
   }
 
@@ -125,5 +146,7 @@ function tokenOf(name) {
     const letter = String.fromCharCode(byte);
     return /[\w-]/.test(letter) ? letter : `=${byte.toString(16).toUpperCase().padStart(2, "0")}`;
   };
-  return Array.from(new TextEncoder().encode(name), byteOf).join("");
+  const token = Array.from(new TextEncoder().encode(name), byteOf).join("");
+  if (token.length > 256) throw refused(400, `session token of ${token.length} bytes is longer than 256`);
+  return token;
 }

@@ -10,6 +10,8 @@ import { subscribe } from "./sse.js";
 export class Session {
   /** @param {import("./http.js").Http} http */
   constructor(http, name) {
+    if (typeof name !== "string") throw new TypeError(`streamer: session is ${name}, not a text`);
+    if (name === "") throw new TypeError("streamer: session is empty");
     this.http = http;
     this.name = name;
     this.path = `/v1/sessions/${encodeURIComponent(name)}`;

@@ -15,7 +15,7 @@ export interface Options {
 export function streamer(url?: string, options?: Options): Server;
 
 export interface Server {
-  /** Returns a session, which is one chat thread. */
+  /** Returns a session, which is one chat thread. No URL can name "." and ".."; natsSession can. */
   session(name: string): Session;
 }
 

@@ -164,7 +164,7 @@ func TestBodyLimit(t *testing.T) {
 	if resp, body := do(t, "POST", url, strings.Repeat("x", 1000)); resp.StatusCode != 202 {
 		t.Errorf("1000 bytes: got %d %s, want 202", resp.StatusCode, body)
 	}
-	if resp, body := do(t, "POST", url, strings.Repeat("x", 1001)); resp.StatusCode != 413 || !strings.Contains(body, "more than 1000 bytes") {
+	if resp, body := do(t, "POST", url, strings.Repeat("x", 1001)); resp.StatusCode != 413 || !strings.Contains(body, "more than 1000 bytes; split it into several requests, or shorten it if it is one value") {
 		t.Errorf("1001 bytes: got %d %s, want 413", resp.StatusCode, body)
 	}
 	// The same without a Content-Length.

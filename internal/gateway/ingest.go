@@ -214,7 +214,7 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 }
 
 func tooLarge(limit int) error {
-	return respond.Refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes; split it into several requests", limit))
+	return respond.Refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes; split it into several requests, or shorten it if it is one value", limit))
 }
 
 // checkBody refuses a body that Options.Check does not accept. It returns the body

@@ -45,3 +45,12 @@ test("a header or a URL that cannot be sent is an error at once", async () => {
   await assert.rejects(sessionOf([]).session.end("completed", { namespace: "ö–" }), TypeError);
   assert.throws(() => streamer("no url"), TypeError);
 });
+
+test("a session that no URL can name is an error at once", async () => {
+  const server = streamer("http://streamer.invalid", { fetch: () => assert.fail("it was sent") });
+  for (const name of ["", undefined, 7]) assert.throws(() => server.session(name), /streamer: session is (empty|undefined|7)/);
+  for (const name of [".", ".."]) {
+    await assert.rejects(server.session(name).end(), { status: 400, message: `streamer: no URL can name the session "${name}"; natsSession can` });
+    await assert.rejects(server.session(name).events().next(), /no URL can name/);
+  }
+});

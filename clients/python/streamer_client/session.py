@@ -41,8 +41,13 @@ class Session:
     """Publishes to a session, reads its events, and runs its calls. All threads may use it."""
 
     def __init__(self, transport: Transport, name: str) -> None:
+        if not name:
+            raise ValueError("session is empty")
         self._transport = transport
-        self._path = "/v1/sessions/" + quote(name, safe="")
+        segment = quote(name, safe="")
+        if name in (".", ".."):  # which would not be names in a path
+            segment = segment.replace(".", "%2E")
+        self._path = "/v1/sessions/" + segment
         self.name = name
 
     # Reading

@@ -41,6 +41,14 @@ class Inputs(Fixture):
         with self.assertRaises(ValueError):
             streamer("localhost:8080")
 
+    def test_names(self) -> None:
+        with self.assertRaisesRegex(ValueError, "session is empty"):
+            self.server.session("")
+        for name in (".", "..", "a/../b", "...", "ü?#%2e"):
+            session = self.server.session(name)
+            session.interrupt()
+            self.assertEqual(next(iter(session.events()))["session"], name)
+
     def test_unknown_id(self) -> None:
         with self.assertRaisesRegex(LookupError, "has no call 'nope'"):
             self.server.session(self.id()).call("nope", timeout=0)

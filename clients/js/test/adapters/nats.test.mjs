@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { before, test } from "node:test";
 
+import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
-import { Cancelled, StreamerError, streamer } from "streamer-client";
+import { Cancelled, Gone, StreamerError, streamer } from "streamer-client";
 import { natsSession } from "streamer-client/nats";
 
 import { aborted, called, eventsUntil, saying } from "../model.mjs";
@@ -59,6 +62,38 @@ test("large values need HTTP", async () => {
   const session = natsSession(connection, "nats/large", { url: server.url });
   assert.equal(await session.run(event, (args) => args.q.length), 100_000);
   assert.equal((await session.repair([{ role: "user", content: "x" }]))[0].content, "x");
+});
+
+test("a cursor or a name that HTTP refuses is refused at once", async () => {
+  const name = "nats/refused";
+  const http = streamer(server.url).session(name), nats = natsSession(connection, name);
+  const other = natsSession(connection, "nats/refused/other");
+  await other.interrupt();
+  const [{ seq }] = await eventsUntil(other, () => true);
+  for (const after of [9_999_999, -1, seq]) {
+    const [want, got] = await Promise.all([http, nats].map((s) => eventsUntil(s, () => true, { after }).catch((error) => error)));
+    const text = ({ message }) => message.replace(/ends at \d+/, "");
+    assert.deepEqual([got.status, text(got)], [400, text(want)]);
+  }
+  assert.throws(() => natsSession(connection, ""), /session is empty/);
+  assert.throws(() => natsSession(connection, "ü".repeat(43)), /400: session token of 258 bytes is longer than 256/);
+  await natsSession(connection, "..").interrupt();
+  assert.equal((await eventsUntil(natsSession(connection, ".."), () => true, { types: [] }))[0].session, "..", "no types are all types of the session");
+});
+
+test("events that are no longer stored are Gone", async (t) => {
+  const own = await startServer(t);
+  const { host, username: user, password: pass } = new URL(readFileSync(join(own.args[2], "nats-url"), "utf8").trim());
+  const nc = await connect({ servers: host, user, pass });
+  t.after(() => nc.close());
+  const session = natsSession(nc, "gone");
+  for (let i = 0; i < 3; i++) await session.interrupt();
+  const [first, second, third] = await eventsUntil(session, (_, seen) => seen.length === 3);
+  await (await jetstreamManager(nc, { checkAPI: false })).streams.purge("TOOLCALLS", { seq: third.seq });
+  for (const s of [session, streamer(own.url).session("gone")]) {
+    await assert.rejects(eventsUntil(s, () => true, { after: first.seq }), Gone);
+    assert.deepEqual(await eventsUntil(s, () => true, { after: second.seq }), [third]);
+  }
 });
 
 test("kill -9 of the server loses and repeats nothing", async (t) => {
