@@ -44,7 +44,8 @@ func (c *comparison) readEvents(ctx context.Context) error {
 func (c *comparison) event(e *eventlog.Entry) {
 	l := line{subject: e.Subject, id: e.ID, call: e.Call, body: e.Data}
 	p := c.Log.Partition(e.Token)
-	input, there := e.ID.Seq, !c.lost[e.ID.Seq]
+	input := e.ID.Seq
+	there := !c.lost[input] && (input <= c.last || e.Seq > c.stored) // a log that ends below lost it
 	if e.Forged != "" {
 		l = line{subject: e.Subject, defect: fmt.Sprintf(" (message %d is forged, %s)", e.Seq, e.Forged)}
 	} else if there && input > c.last {

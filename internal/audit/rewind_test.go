@@ -50,12 +50,20 @@ func TestRewinds(t *testing.T) {
 	h.work(worker.Options{SnapshotEvery: time.Hour}) // which dies: only events show what was folded
 	call(h, a, 3)
 	call(h, a, 4)
+	gone := "c" // of which no input is left
+	for h.broker.Partition(gone) != h.broker.Partition(a) {
+		gone += "c"
+	}
+	call(h, gone, 8)
 	err = errors.Join(err, h.broker.Close(), os.RemoveAll(files), os.CopyFS(files, os.DirFS(saved)))
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	h = openIn(t, dir, opts)
+	if r, err := (Verification{Log: h.broker}).Run(t.Context()); err != nil || r.Lost != 2 || r.Sessions != 1 || !r.Faultless() {
+		t.Errorf("before it is repaired: got %+v, %v, want two sessions that lost inputs", r, err)
+	}
 	since := h.publish(a, "delta", fmt.Sprintf(callDelta, 5, 5)) // where call_3 was
 	w, _ := h.worker(worker.Options{RecoveredEvery: 20 * time.Millisecond})
 	call(h, b, 6)

@@ -106,11 +106,16 @@ type Verification struct {
 // that were in the log when it began: workers may be running. It returns the first
 // error of reading the logs; a difference is no error.
 func (v Verification) Run(ctx context.Context, tokens ...string) (Report, error) {
+	_, stored, err := v.Log.EventBounds(ctx)
+	if err != nil {
+		return Report{}, err
+	}
 	first, last, err := v.Log.InputBounds(ctx)
 	if err != nil {
 		return Report{}, err
 	}
 	c := newComparison(v, first, last, tokens)
+	c.stored = stored
 	if err := c.fold(ctx); err != nil {
 		return Report{}, err
 	}
@@ -140,6 +145,7 @@ type comparison struct {
 	only        map[string]bool // requested tokens; empty for all
 	first       uint64          // sequence of the first input that is folded
 	last        uint64          // sequence of the last input that is folded
+	stored      uint64          // sequence of an event: up to it, the input log had the inputs of all
 	checkpoints []uint64        // by partition: snapshots cover every input below it
 	parts       []*part
 	seen        uint64          // the last input that was read

@@ -102,6 +102,7 @@ type PartitionReport struct {
 	Last       uint64    // sequence of its last input; 0 if there is none
 	LastAt     time.Time // when that was stored
 	Checkpoint uint64    // first input that is not covered by its checkpoint
+	Folded     uint64    // the last input that its checkpoint shows to have been folded
 }
 
 // PartitionReports returns a description of each partition.
@@ -119,7 +120,7 @@ func (b *Broker) PartitionReports(ctx context.Context) (list []PartitionReport, 
 		if err != nil {
 			return list, err
 		}
-		r.Checkpoint = c.Seq
+		r.Checkpoint, r.Folded = c.Seq, max(c.Seq, c.Read.Seq+1)-1
 		list = append(list, r)
 	}
 	return list, nil

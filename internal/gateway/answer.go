@@ -12,6 +12,8 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/gateway/respond"
 	"streamer/internal/inputs"
+
+	"github.com/rs/zerolog"
 )
 
 // fail answers with an error. A refusal is sent to the client. Any other error is
@@ -20,11 +22,13 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var ref *respond.Refusal
 	switch {
 	case errors.As(err, &ref):
+		level := zerolog.DebugLevel // because a client can cause thousands per second; metrics count them
 		switch ref.Status {
-		case http.StatusUnauthorized, http.StatusForbidden, http.StatusGone, http.StatusTooManyRequests, http.StatusServiceUnavailable:
-			g.log.Warn().Str("path", shortened(r.URL.Path)).Str("session", shortened(r.PathValue("session"))).Int("status", ref.Status).
-				Str("remote", r.RemoteAddr).Str("why", ref.Text).Msg("request refused")
+		case http.StatusUnauthorized, http.StatusForbidden, http.StatusGone:
+			level = zerolog.WarnLevel
 		}
+		g.log.WithLevel(level).Str("path", shortened(r.URL.Path)).Str("session", shortened(r.PathValue("session"))).Int("status", ref.Status).
+			Str("remote", r.RemoteAddr).Str("why", ref.Text).Msg("request refused")
 		respond.Error(w, ref.Status, ref.Text)
 	case errors.Is(err, events.ErrNotFound):
 		respond.Error(w, http.StatusNotFound, "the event is not stored")

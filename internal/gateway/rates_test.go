@@ -1,12 +1,15 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rs/zerolog"
 )
 
 // TestInputRates: inputs above the rate of a subject or of an address get 429, those of
@@ -49,13 +52,21 @@ func TestInputRates(t *testing.T) {
 }
 
 // TestBusy: an input that is refused because too many wait gets 429 with the reason.
+// It is no warning in the log, for there can be as many as requests.
 func TestBusy(t *testing.T) {
-	store := newMemory()
-	url := serve(t, Options{}, store)
+	store, log := newMemory(), bytes.Buffer{}
+	g, err := New(Options{}, store, nil, zerolog.New(&log).Level(zerolog.InfoLevel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := serveHandler(t, g)
 	store.broken = &NotStoredError{Why: errors.New("the worker is 45s behind"), Busy: true}
 	resp, body := do(t, "POST", url+"/v1/sessions/a/deltas", "{}")
 	if resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "10" || !strings.Contains(body, "the worker is 45s behind") {
 		t.Errorf("got %d %v %s, want 429 with the reason", resp.StatusCode, resp.Header, body)
+	}
+	if log.Len() > 0 {
+		t.Errorf("the log has %s", log.String())
 	}
 }
 

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,15 +11,35 @@ import (
 
 	"streamer/internal/cli"
 	"streamer/internal/gateway"
+	"streamer/internal/server"
 
 	"github.com/nats-io/nats.go/micro"
 )
 
-// usageTime is the time without another answer after which all gateways have answered.
-const usageTime = 300 * time.Millisecond
+// process is the state of a process, as far as it is known without asking NATS.
+type process struct {
+	*gateway.Usage          // nil without a gateway
+	Error          string   `json:"error,omitempty"` // why it is not ready
+	Warnings       []string `json:"warnings,omitempty"`
+}
 
-// usages returns the use of each gateway that answers.
-func (d diagnosis) usages(ctx context.Context) (list []gateway.Usage, err error) {
+func stateOf(s *server.Server) process {
+	p := process{Warnings: s.Warnings()}
+	if s.Page() != "" {
+		u := s.Usage()
+		p.Usage = &u
+	}
+	if err := errors.Join(s.Broker.Broken(), s.Problem()); err != nil {
+		p.Error = err.Error()
+	}
+	return p
+}
+
+// answerTime is the time without another answer after which all processes have answered.
+const answerTime = 300 * time.Millisecond
+
+// states returns the state of each process that answers.
+func (d diagnosis) states(ctx context.Context) (list []process, err error) {
 	inbox := d.Conn().NewInbox()
 	answers, err := d.Conn().SubscribeSync(inbox)
 	if err != nil {
@@ -29,14 +50,14 @@ func (d diagnosis) usages(ctx context.Context) (list []gateway.Usage, err error)
 		return nil, err
 	}
 	for {
-		waiting, cancel := context.WithTimeout(ctx, usageTime)
+		waiting, cancel := context.WithTimeout(ctx, answerTime)
 		m, err := answers.NextMsgWithContext(waiting)
 		cancel()
 		if err != nil {
 			return list, nil // no other answer
 		}
 		var stats struct {
-			Endpoints []struct{ Data *gateway.Usage }
+			Endpoints []struct{ Data *process }
 		}
 		_ = json.Unmarshal(m.Data, &stats) // an answer that no service is there has no data
 		for _, e := range stats.Endpoints {
@@ -50,19 +71,48 @@ func (d diagnosis) usages(ctx context.Context) (list []gateway.Usage, err error)
 // manyRepeated is the percentage of repeated inputs that is a warning: retries are fewer.
 const manyRepeated = 5
 
-// clients lists the limits of clients that store inputs over HTTP, and those that reach them.
-func (d diagnosis) clients(ctx context.Context) {
-	list, err := d.usages(ctx)
+// processes reports which processes are not ready, and the limits and clients of gateways.
+func (d diagnosis) processes(ctx context.Context) {
+	list, err := d.states(ctx)
 	if err != nil {
-		d.warn("limits", "", "the gateways cannot be asked: %v", err)
+		d.warn("processes", "", "they cannot be asked: %v", err)
 	}
+	var usages []*gateway.Usage
+	for _, p := range list {
+		if p.Error != "" {
+			d.once(Finding{"process", Failed, "not ready: " + p.Error, "see \"Stopped partitions\" and \"Failures of NATS\" in docs/operations.md"})
+		}
+		for _, w := range p.Warnings {
+			d.once(Finding{"process", Warning, w, ""})
+		}
+		if p.Usage != nil {
+			usages = append(usages, p.Usage)
+		}
+	}
+	d.clients(usages)
+}
+
+// once adds what a process reports, unless another reported the same.
+func (d diagnosis) once(f Finding) {
+	f.Text = cli.Printable(strings.ReplaceAll(f.Text, "\n", "; "))
+	if !slices.Contains(*d.Findings, f) {
+		*d.Findings = append(*d.Findings, f)
+	}
+}
+
+// clients lists the limits of clients that store inputs over HTTP, and those that reach them.
+func (d diagnosis) clients(list []*gateway.Usage) {
 	var limits []string
 	for _, u := range list {
-		limits = append(limits, fmt.Sprintf("a client over HTTP, at each of %d gateways: %d inputs and %d bytes per second, %d open sessions (0 is no limit)", len(list), u.Inputs, u.Bytes, u.Sessions))
+		limits = append(limits, fmt.Sprintf("%d inputs and %d bytes per second, %d open sessions", u.Inputs, u.Bytes, u.Sessions))
 	}
 	slices.Sort(limits)
-	for _, text := range slices.Compact(limits) {
-		d.ok("limits", "%s", text)
+	switch limits = slices.Compact(limits); len(limits) {
+	case 0:
+	case 1:
+		d.ok("limits", "a client over HTTP, at each of %d gateways: %s (0 is no limit)", len(list), limits[0])
+	default:
+		d.warn("limits", "start all with the same flags (--http-max-inputs, --http-max-input-bytes, --http-max-sessions)", "the %d gateways differ: %s (0 is no limit)", len(list), strings.Join(limits, "; "))
 	}
 	for _, u := range list {
 		for _, c := range u.Clients {

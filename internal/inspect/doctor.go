@@ -88,14 +88,16 @@ func Diagnose(ctx context.Context, o client.BrokerOptions) Findings {
 	defer b.Close()
 	fs = examine(ctx, b)
 	if o.URL == "" {
-		fs.disk(o.DataDir)
+		if free, err := natsserver.FreeBytes(o.DataDir); err == nil {
+			fs.disk(o.DataDir, free)
+		}
 	}
 	return fs
 }
 
 func examine(ctx context.Context, b *client.Broker) (fs Findings) {
 	d := diagnosis{Broker: b, Findings: &fs}
-	for _, check := range []func(context.Context){d.server, d.streams, d.storage, d.workers, d.partitions, d.clients} {
+	for _, check := range []func(context.Context){d.server, d.streams, d.storage, d.workers, d.partitions, d.processes} {
 		bounded, cancel := context.WithTimeout(ctx, checkTime)
 		check(bounded)
 		cancel()
@@ -252,7 +254,8 @@ const lagTime = time.Minute
 func (d diagnosis) partitions(ctx context.Context) {
 	now := time.Now()
 	list, err := d.PartitionReports(ctx)
-	if err != nil {
+	first, last, unread := d.InputBounds(ctx) // after the checkpoints, below which it does not end
+	if err := cmp.Or(err, unread); err != nil {
 		fix := ""
 		if errors.Is(err, broker.ErrDamaged) {
 			fix = "see \"Damaged files\" in docs/operations.md"
@@ -260,27 +263,36 @@ func (d diagnosis) partitions(ctx context.Context) {
 		d.fail("partitions", fix, "%v", err)
 		return
 	}
-	var behind []string
+	var lost, behind []string
 	oldest := time.Duration(0)
 	for _, p := range list {
-		if age := now.Sub(p.LastAt); p.Last >= p.Checkpoint && p.Last > 0 && age > lagTime {
+		age := now.Sub(p.LastAt)
+		switch {
+		case p.Folded > last, p.Checkpoint > 0 && p.Checkpoint < first:
+			lost = append(lost, fmt.Sprint(p.Partition))
+		case p.Last >= p.Checkpoint && p.Last > 0 && age > lagTime:
 			behind = append(behind, fmt.Sprint(p.Partition))
 			oldest = max(oldest, age)
 		}
 	}
+	if len(lost) > 0 {
+		d.fail("inputs", "streamer recover shows what can be done", "inputs were lost: the log has those from %d to %d, the checkpoints of partitions %s are outside", first, last, strings.Join(lost, ", "))
+	}
 	if len(behind) > 0 {
 		d.fail("lag", "look for \"partition stopped\" in the logs of the workers, and at /readyz", "partitions %s have inputs that are not folded, the last %s old", strings.Join(behind, ", "), oldest.Round(time.Second))
-		return
 	}
-	d.ok("lag", "all of the %d partitions are folded to their end, or at most %s behind", len(list), lagTime)
+	if len(lost)+len(behind) == 0 {
+		d.ok("lag", "all of the %d partitions are folded to their end, or at most %s behind", len(list), lagTime)
+	}
 }
 
 // minFree is the number of free bytes on the disk below which there is a warning.
 const minFree = 1 << 30
 
-func (fs *Findings) disk(dir string) {
-	switch free := natsserver.FreeBytes(dir); {
-	case free == 0: // not known
+func (fs *Findings) disk(dir string, free int64) {
+	switch {
+	case free < natsserver.RoomNeeded:
+		fs.fail("disk", "free some space; until then nothing is stored", "full: %s free for %s", bytes(free), dir)
 	case free < minFree:
 		fs.warn("disk", "free some space, or choose another --data-dir; at the limit nothing is stored", "%s free for %s", bytes(free), dir)
 	default:

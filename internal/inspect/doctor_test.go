@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,7 +12,9 @@ import (
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/client"
 	"streamer/internal/events"
+	"streamer/internal/gateway"
 	"streamer/internal/server"
+	"streamer/internal/snapshot"
 )
 
 // failing returns the checks of findings that have a state.
@@ -120,6 +123,49 @@ func TestDiagnoseNoWorker(t *testing.T) {
 	}
 	if warned := failing(fs, Warning); !slices.ContainsFunc(warned, func(w string) bool { return strings.Contains(w, "default account $G") }) {
 		t.Errorf("got the warnings %q, want one about the account", warned)
+	}
+}
+
+// TestDiagnoseLostInputs: an input log that is shorter than what was folded, and the process
+// whose partition stopped because of that.
+func TestDiagnoseLostInputs(t *testing.T) {
+	ctx, o := brokertest.Deadline(t), broker.Options{URL: brokertest.NewServer(t).URL(), Partitions: 1}
+	b, err := client.OpenBroker(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	_, err = b.WriteCheckpoint(ctx, 0, broker.Checkpoint{Seq: 1000}, 0)
+	pub, _ := b.SnapshotPub(0, "s", 0, (&snapshot.Header{Input: 999}).Map(), nil)
+	if err := errors.Join(err, b.PublishWait(ctx, pub).Err); err != nil {
+		t.Fatal(err)
+	}
+	s := servingWith(t, func(c *server.Config) { c.Broker.Options = o })
+	if err := s.Worker.WaitSettled(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	connect(t, s.Broker) // waits for the service
+	failed := strings.Join(failing(Diagnose(ctx, client.BrokerOptions{Options: o}), Failed), "\n")
+	for _, want := range []string{"inputs: inputs were lost: the log has those from 1 to ", "process: not ready: 1 partitions stopped, partition 0: worker: input log was truncated"} {
+		if !strings.Contains(failed, want) {
+			t.Errorf("got the failures %q, want %q", failed, want)
+		}
+	}
+}
+
+// TestFindings: limits that differ between gateways, and a full disk.
+func TestFindings(t *testing.T) {
+	var fs Findings
+	diagnosis{Findings: &fs}.clients([]*gateway.Usage{{Inputs: 9}, {Inputs: 8}, {Inputs: 9}})
+	want := "limits: the 3 gateways differ: 8 inputs and 0 bytes per second, 0 open sessions; 9 inputs and 0 bytes per second, 0 open sessions (0 is no limit)"
+	if got := failing(fs, Warning); len(fs) != 1 || !slices.Contains(got, want) {
+		t.Errorf("got %+v, want the warning %q", fs, want)
+	}
+	for free, want := range map[int64]State{0: Failed, 1 << 20: Failed, 1 << 29: Warning, 1 << 40: OK} {
+		var fs Findings
+		if fs.disk("d", free); len(fs) != 1 || fs[0].State != want {
+			t.Errorf("%d bytes free: got %+v, want %s", free, fs, want)
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ const maxQueries = 16
 // Service returns the NATS service that answers what the commands sessions, calls,
 // events and doctor print.
 func Service(s *server.Server) natsservice.Service {
-	q := queries{b: s.Broker, ready: s.Ready, warnings: s.Worker.Warnings}
+	q := queries{b: s.Broker, ready: s.Ready, warnings: s.Warnings}
 	endpoint := func(name string, answer func(context.Context, query, int) (any, error)) natsservice.Endpoint {
 		return natsservice.Endpoint{Name: name, Subject: "streamer." + name, Answer: func(ctx context.Context, request []byte, limit int) ([]byte, error) {
 			q, err := parseQuery(request)
@@ -48,9 +48,7 @@ func Service(s *server.Server) natsservice.Service {
 		}}
 	}
 	state := endpoint("status", q.status)
-	if s.Page() != "" { // there is a gateway
-		state.Data = func() any { return s.Usage() }
-	}
+	state.Data = func() any { return stateOf(s) }
 	return natsservice.Service{
 		Name: "streamer", Version: client.Semantic(client.Version()),
 		Description: "Sessions, calls, events and the state of streamer",

@@ -24,9 +24,9 @@ const (
 	restartCalm  = time.Minute
 )
 
-// roomNeeded is the number of bytes that must be writable before a restart. A starting
-// server writes some of them.
-const roomNeeded = 4 << 20
+// RoomNeeded is the number of bytes that must be writable before a restart after a write
+// error. A starting server writes some of them.
+const RoomNeeded = 4 << 20
 
 var errNoServer = errors.New("natsserver: the embedded server is being started again")
 
@@ -101,7 +101,7 @@ func (s *Server) due() bool {
 		return true
 	}
 	limit := s.limit.Load()
-	return storeLimit(s.dir) > limit+limit/8+roomNeeded/4
+	return storeLimit(s.dir) > limit+limit/8+RoomNeeded/4
 }
 
 func (s *Server) awaitRoom() bool {
@@ -168,7 +168,7 @@ func (s *Server) free() error {
 	return l.Close()
 }
 
-// tryWrite returns an error if roomNeeded bytes cannot be written to a directory. Quotas
+// tryWrite returns an error if RoomNeeded bytes cannot be written to a directory. Quotas
 // and reserved blocks make that less than the free space.
 func tryWrite(dir string) error {
 	name := filepath.Join(dir, "room")
@@ -176,7 +176,7 @@ func tryWrite(dir string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(make([]byte, roomNeeded))
+	_, err = f.Write(make([]byte, RoomNeeded))
 	if err == nil {
 		err = f.Sync()
 	}

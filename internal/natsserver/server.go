@@ -271,7 +271,8 @@ func storeLimit(dir string) int64 {
 		}
 		return nil
 	})
-	return shareOf(used, FreeBytes(dir))
+	free, _ := FreeBytes(dir) // 0 if that is not known
+	return shareOf(used, free)
 }
 
 // shareOf returns three quarters of the space that is free or already used by

@@ -16,8 +16,8 @@ type GatewayFlags struct {
 	HTTPMaxClients    int           `name:"http-max-clients" group:"http" placeholder:"NUMBER" help:"maximum number of concurrent event streams; if 0, 10,000"`
 	HTTPMaxPerClient  int           `name:"http-max-per-client" group:"http" placeholder:"NUMBER" help:"maximum number of concurrent event streams with JSON Web Tokens of one subject; if 0, 100"`
 	HTTPMaxPerAddress int           `name:"http-max-per-address" group:"http" placeholder:"NUMBER" help:"maximum number of concurrent event streams, of connections, and of requests with HTTP/2, from one address beyond loopback; if 0, 1,000"`
-	HTTPMaxInputs     int           `name:"http-max-inputs" group:"http" placeholder:"NUMBER" help:"maximum number of inputs per second with tokens of one subject, or without them from one address beyond loopback; if 0, no limit"`
-	HTTPMaxInputBytes int           `name:"http-max-input-bytes" group:"http" placeholder:"BYTES" help:"maximum number of bytes per second of these inputs; if 0, no limit"`
+	HTTPMaxInputs     int           `name:"http-max-inputs" group:"http" placeholder:"NUMBER" help:"maximum number of inputs per second with tokens of one subject, or without them from one address beyond loopback; as many may come at once; if 0, no limit"`
+	HTTPMaxInputBytes int           `name:"http-max-input-bytes" group:"http" placeholder:"BYTES" help:"maximum number of bytes per second of these inputs; as many, or one body, may come at once; if 0, no limit"`
 	HTTPMaxSessions   int           `name:"http-max-sessions" group:"http" placeholder:"NUMBER" help:"maximum number of open sessions that such a client began at this process; if 0, no limit"`
 	HTTPMaxAge        time.Duration `name:"http-max-age" negative:"" group:"http" placeholder:"DURATION" help:"maximum age of an event stream that can be resumed; if 0, 1h; if negative, without limit"`
 	HTTPMaxIngests    int           `name:"http-max-ingests" group:"http" placeholder:"NUMBER" help:"maximum number of concurrent request bodies that are stored as they arrive; if 0, 1,000"`

@@ -126,7 +126,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	options.OnlyHealth = !s.config.Roles.Gateway
 	options.Check, options.Repairs = session.Check, s.repairs
 	options.Trial = func() func(string, []byte) *events.Event { return new(session.Trial).Delta }
-	options.Metrics, options.Warnings = s.metrics, s.warnings
+	options.Metrics, options.Warnings = s.metrics, s.Warnings
 	if s.tap, err = s.openTap(); err != nil {
 		return err
 	}
@@ -217,8 +217,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// warnings returns what /readyz reports besides.
-func (s *Server) warnings() []string {
+// Warnings returns what /readyz reports besides.
+func (s *Server) Warnings() []string {
 	list := s.Worker.Warnings()
 	if s.tap != nil {
 		list = append(list, s.tap.Warnings()...)
@@ -282,9 +282,9 @@ func (s *Server) admit(ctx context.Context) error {
 	return nil
 }
 
-// problem returns why the worker of this process is not ready. A process without a
+// Problem returns why the worker of this process is not ready. A process without a
 // worker has no such reason.
-func (s *Server) problem() error {
+func (s *Server) Problem() error {
 	if !s.config.Roles.Worker {
 		return nil
 	}

@@ -39,7 +39,7 @@ func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, 
 }
 
 func (s *Server) store() store {
-	return store{s.Broker, s.problem, s.Worker.Overload, s.opened, &s.pause, &s.Announced}
+	return store{s.Broker, s.Problem, s.Worker.Overload, s.opened, &s.pause, &s.Announced}
 }
 
 var errPaused = errors.New("new sessions are refused: streamer is paused or ends")

@@ -62,7 +62,7 @@ func (s *Server) metrics(ctx context.Context) []gateway.Metric {
 		gateway.Number("streamer_queued_bytes", "Bytes of events that are not stored yet.", w.Queued),
 		gateway.Number("streamer_snapshots_written_total", "Snapshots of sessions written.", w.Snapshots),
 		gateway.Number("streamer_snapshot_conflicts_total", "Snapshots refused because another process wrote one, or a try whose acknowledgement was lost did.", w.SnapshotConflicts),
-		gateway.Number("streamer_log_rewinds_total", "Rewinds of the input log recorded by this process, one for each partition: the log was truncated below inputs already folded.", w.Rewinds),
+		gateway.Number("streamer_log_rewinds_total", "Rewinds of the input log found by this process, one for each partition: the log was truncated below inputs already folded.", w.Rewinds),
 		gateway.Number("streamer_snapshots_damaged_total", "Checkpoints and snapshots found missing, unreadable or outdated, and sessions whose events were lost.", w.Damaged),
 		gateway.Number("streamer_sessions_refolded_total", "Sessions whose inputs were folded again because of that.", w.Refolded),
 		gateway.Number("streamer_partition_restarts_total", "Restarts of a partition from its checkpoint after an error.", w.Restarts),

@@ -88,7 +88,7 @@ var ErrRewound = errors.New("worker: input log was truncated below inputs alread
 
 // losses are the losses of the input log that a partition found. They outlive its restarts.
 type losses struct {
-	padded atomic.Uint64
+	count  atomic.Uint64
 	newest atomic.Pointer[rewind.Evidence] // the input whose loss stopped it
 }
 
@@ -113,8 +113,10 @@ func (t *takeover) checkInputs(ctx context.Context) error {
 		return t.checkInputs(ctx)
 	case verdict.Same():
 		return nil
-	case t.Options.PadInputs:
-		found.padded.Add(1)
+	case lost == nil: // it is found now
+		found.count.Add(1)
+	}
+	if t.Options.PadInputs {
 		t.reports.logger.Warn().Stringer("found", &verdict).Msg("input log was truncated below inputs already folded; padding it, so that no sequence is assigned twice")
 		_, err := rewind.Repair(ctx, t.Log, t.partition, known, false)
 		return err

@@ -199,6 +199,9 @@ func TestStoppedAfterLoss(t *testing.T) {
 			t.Errorf("the input that was stored since the loss gave event %s, want one of an input behind %d", e.ID, last)
 		}
 		h.until(w, "the partition is not stopped", func(s Stats) bool { return len(s.Carried) == 1 && !s.Carried[0].Stopped })
+		if n := w.Stats().Rewinds; n != 1 {
+			t.Errorf("%d losses are counted, want one, however often the partition was tried again", n)
+		}
 		after(t, h, w, last)
 	})
 }

@@ -33,7 +33,7 @@ type Stats struct {
 	Restarts          uint64 // of partitions, after an error
 	Damaged           uint64 // checkpoints and snapshots found missing, unreadable or outdated
 	Refolded          uint64 // sessions whose inputs were folded again because of that
-	Rewinds           uint64 // of the input log, recorded by this worker
+	Rewinds           uint64 // of the input log, found by this worker
 
 	Sessions int // resident
 	Stuck    int // of these, those whose next event was refused
@@ -219,7 +219,7 @@ func (s *Stats) add(p *status) {
 	s.Restarts += p.restarts.Load()
 	s.Damaged += p.damaged.Load()
 	s.Refolded += p.refolded.Load()
-	s.Rewinds += p.losses.padded.Load()
+	s.Rewinds += p.losses.count.Load()
 	for i := range p.closed {
 		s.Closed[i] += p.closed[i].Load()
 	}
