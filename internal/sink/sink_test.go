@@ -362,7 +362,7 @@ func TestAgain(t *testing.T) {
 // TestOptions: what cannot work is refused, and no error has the URL, which may have a
 // secret.
 func TestOptions(t *testing.T) {
-	for _, o := range []Options{{URL: "ftp://x"}, {URL: "http://a\x00b"}, {URL: "http://x", Name: "a.b"}, {URL: "http:x"}, {URL: "https+x://y"}, {URL: "http://x", Batch: 1e6}} {
+	for _, o := range []Options{{}, {URL: "ftp://x"}, {URL: "http://a\x00b"}, {URL: "http://x", Name: "a.b"}, {URL: "http:x"}, {URL: "https+x://y"}, {URL: "http://x", Batch: 1e6}} {
 		if _, err := New(o, nil, zerolog.Nop()); err == nil || strings.Contains(err.Error(), "://") {
 			t.Errorf("%+v: got %v", o, err)
 		}
