@@ -160,7 +160,7 @@ func (b *Broker) askOnce(ctx context.Context, subject string, request, answer an
 		return fmt.Errorf("no answer on %s within %v: %w", subject, AskTimeout, err)
 	}
 	if err != nil {
-		return err
+		return unconnected(err)
 	}
 	if bytes.Contains(reply.Data, []byte(`"error"`)) {
 		var refused failure

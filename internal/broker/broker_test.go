@@ -498,7 +498,7 @@ func TestCloseAnswersWhatIsInFlight(t *testing.T) {
 }
 
 // TestLostAtStart: a connection that is lost while a broker starts comes back, and the
-// version of the server is read then.
+// version of the server is read then. Meanwhile errors say that there is none.
 func TestLostAtStart(t *testing.T) {
 	s := newTestServer(t)
 	b := start(t, Options{URL: s.url()})
@@ -510,6 +510,14 @@ func TestLostAtStart(t *testing.T) {
 	end()
 	if err := b.checkServer(ended); err == nil || !strings.Contains(err.Error(), "not connected to NATS") {
 		t.Errorf("without a server: got %v", err)
+	}
+	for name, err := range map[string]error{
+		"publish": b.PublishWait(ended, input("s", inputs.Delta, "1", nil)).Err,
+		"request": b.askOnce(t.Context(), apiAccountInfo, nil, &failure{}),
+	} {
+		if !errors.Is(err, errNotConnected) || errors.Is(err, nats.ErrReconnectBufExceeded) {
+			t.Errorf("%s without a server: got %v", name, err)
+		}
 	}
 	s.start()
 	if err := <-done; err != nil {

@@ -144,6 +144,17 @@ func unauthorised(err error) bool {
 		errors.Is(err, nats.ErrAuthRevoked) || errors.Is(err, nats.ErrAccountAuthExpired)
 }
 
+var errNotConnected = errors.New("not connected to NATS")
+
+// unconnected returns err, or errNotConnected for the error of the library without a
+// connection, whose text is about its buffer.
+func unconnected(err error) error {
+	if errors.Is(err, nats.ErrReconnectBufExceeded) {
+		return errNotConnected
+	}
+	return err
+}
+
 // disconnected reports a lost connection. A connection that was closed has no
 // error.
 func (b *Broker) disconnected(_ *nats.Conn, err error) {

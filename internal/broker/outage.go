@@ -232,7 +232,7 @@ func (b *Broker) Ready(ctx context.Context) error {
 	}
 	for _, nc := range []*nats.Conn{b.nc, b.reads} {
 		if status := nc.Status(); status != nats.CONNECTED {
-			return fmt.Errorf("broker: not connected to NATS: %s", strings.ToLower(status.String()))
+			return fmt.Errorf("broker: %w: %s", errNotConnected, strings.ToLower(status.String()))
 		}
 	}
 	for _, name := range streamNames {

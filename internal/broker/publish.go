@@ -177,7 +177,7 @@ func (p *inflights) send(pub *Pub, no, place uint64) {
 	case errors.Is(err, nats.ErrBadSubject), errors.Is(err, nats.ErrInvalidMsg), errors.Is(err, nats.ErrBadHeaderMsg), errors.Is(err, nats.ErrHeadersNotSupported):
 		p.finish(no, Ack{Err: fmt.Errorf("%w: %s: %w", ErrRefused, pub.Subject, err)})
 	default: // no connection, or a full buffer
-		p.retry(no, err)
+		p.retry(no, unconnected(err))
 	}
 }
 

@@ -121,7 +121,7 @@ func (b *Broker) checkServer(ctx context.Context) error {
 			return ErrClosed
 		}
 		if err := b.Backoff(ctx, try); err != nil {
-			return fmt.Errorf("broker: not connected to NATS: %w", err)
+			return fmt.Errorf("broker: %w: %w", errNotConnected, err)
 		}
 		version = b.nc.ConnectedServerVersion()
 	}

@@ -15,6 +15,7 @@ import (
 	"streamer/internal/cli"
 	"streamer/internal/client"
 	"streamer/internal/natsserver"
+	"streamer/internal/sink"
 )
 
 // State is the outcome of a check.
@@ -97,7 +98,7 @@ func Diagnose(ctx context.Context, o client.BrokerOptions) Findings {
 
 func examine(ctx context.Context, b *client.Broker) (fs Findings) {
 	d := diagnosis{Broker: b, Findings: &fs}
-	for _, check := range []func(context.Context){d.server, d.streams, d.storage, d.workers, d.partitions, d.processes} {
+	for _, check := range []func(context.Context){d.server, d.streams, d.storage, d.workers, d.partitions, d.processes, d.sinks} {
 		bounded, cancel := context.WithTimeout(ctx, checkTime)
 		check(bounded)
 		cancel()
@@ -283,6 +284,18 @@ func (d diagnosis) partitions(ctx context.Context) {
 	}
 	if len(lost)+len(behind) == 0 {
 		d.ok("lag", "all of the %d partitions are folded to their end, or at most %s behind", len(list), lagTime)
+	}
+}
+
+func (d diagnosis) sinks(ctx context.Context) {
+	list, err := sink.List(ctx, d.Broker)
+	if err != nil {
+		d.fail("sinks", "", "%v", err)
+	}
+	for _, s := range list {
+		if name := cli.Clean(s.Name); s.Dead > 0 {
+			d.warn("sink", "streamer sinks "+name+" prints why; --again delivers them once more", "%s: %d dead letters", name, s.Dead)
+		}
 	}
 }
 

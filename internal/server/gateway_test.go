@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,23 +23,25 @@ func running(t *testing.T) (*Server, string) {
 	return s, s.Page() + "v1/"
 }
 
-// run runs a server until the end of the test. It returns when inputs are accepted.
-func run(t *testing.T, s *Server) {
+// run runs a server until end is called, or the test ends. It returns when inputs are accepted.
+func run(t *testing.T, s *Server) (end func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
+	end = sync.OnceFunc(func() {
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(end)
 	select {
 	case <-s.Opened():
 	case <-time.After(brokertest.Within):
 		t.Fatal("the server does not accept inputs")
 	}
+	return end
 }
 
 // request sends a request and returns the response.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"streamer/internal/events"
+	"streamer/internal/sink"
 	"streamer/internal/telemetry"
 	"streamer/internal/worker"
 
@@ -23,6 +24,7 @@ func TestMetricNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := open(t, t.TempDir())
+	server.sink = new(sink.Sink)
 	seen := map[string]bool{}
 	for _, m := range server.metrics(t.Context()) {
 		short, ours := strings.CutPrefix(m.Name, "streamer_")

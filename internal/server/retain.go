@@ -22,16 +22,22 @@ func checkRetain(list []PatternTime, kept time.Duration) error {
 	return nil
 }
 
-// retain erases sessions whose retention is over, until ctx ends.
+// retain erases sessions whose retention is over, from when inputs are accepted until ctx
+// ends.
 func (s *Server) retain(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-s.opened:
+	}
 	t := time.NewTicker(retainEvery)
 	defer t.Stop()
 	for {
+		s.eraseOld(ctx)
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			s.eraseOld(ctx)
 		}
 	}
 }

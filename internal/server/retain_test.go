@@ -14,14 +14,13 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// TestRetain: a session is erased after the time of the first pattern that matches it, and a
-// time beyond the retention of the events is refused.
+// TestRetain: when a server has started, a session is erased after the time of the first
+// pattern that matches it, and a time beyond the retention of the events is refused.
 func TestRetain(t *testing.T) {
 	c := NewConfig()
 	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = t.TempDir(), "127.0.0.1:0", ""
-	c.Retain = []PatternTime{{"tmp-kept-*", time.Hour}, {"tmp-*", time.Nanosecond}}
 	s := openConfig(t, c)
-	run(t, s)
+	end := run(t, s)
 	for _, session := range []string{"tmp-kept-1", "tmp-1", "other"} {
 		for i, in := range []string{`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"hello"},"finish_reason":"stop"}]}`, `{"reason":"completed"}`} {
 			if _, _, err := s.Broker.Append(brokertest.Deadline(t), session, []inputs.Kind{inputs.Delta, inputs.End}[i], session+"-"+string(rune('a'+i)), nil, []byte(in)); err != nil {
@@ -41,13 +40,16 @@ func TestRetain(t *testing.T) {
 		return list
 	}
 	testkit.UntilTrue(t, "all sessions to be listed", func() bool { return len(names()) == 3 })
-	testkit.UntilTrue(t, "one of them to be erased", func() bool {
-		s.eraseOld(t.Context())
-		return slices.Equal(names(), []string{"other", "tmp-kept-1"})
-	})
+	end()
+	s.Close()
+	c.Retain = []PatternTime{{"tmp-kept-*", time.Hour}, {"tmp-*", time.Nanosecond}}
+	s = openConfig(t, c)
+	end = run(t, s)
+	testkit.UntilTrue(t, "one of them to be erased", func() bool { return slices.Equal(names(), []string{"other", "tmp-kept-1"}) })
 	if last, err := s.Broker.LastOf(t.Context(), "tmp-1", events.SessionErased); err != nil || last.Seq == 0 {
 		t.Errorf("got the event %+v, %v", last, err)
 	}
+	end()
 	s.Close()
 	c.Retain = []PatternTime{{"tmp-*", 25 * time.Hour}}
 	if _, err := Open(t.Context(), c, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "invalid --retain tmp-*=25h0m0s: events are kept 24h0m0s; keep them longer with streamer archive") {

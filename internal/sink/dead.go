@@ -42,8 +42,11 @@ func (s *Sink) makeDead(ctx context.Context, js jetstream.JetStream) error {
 	return nil
 }
 
-// bury stores dead letters for events. After an error they are delivered again.
+// bury stores dead letters for events. After an error it may be called again.
 func (s *Sink) bury(ctx context.Context, js jetstream.JetStream, list []event, why error) error {
+	if err := s.makeDead(ctx, js); err != nil { // it may have been removed
+		return err
+	}
 	for i := range list {
 		e := &list[i]
 		letter, err := json.Marshal(Dead{s.Name, e.session, e.id, e.seq, string(e.kind), why.Error(), time.Now().UTC()})

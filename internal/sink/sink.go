@@ -71,6 +71,7 @@ type Sink struct {
 
 	pause              time.Duration // before the first repetition
 	ackWait, fetchWait time.Duration
+	read               uint64 // sequence of the last event that was read
 
 	delivered, failed, dead atomic.Uint64
 	problem                 atomic.Pointer[string]
@@ -81,6 +82,9 @@ func New(o Options, b Broker, log zerolog.Logger) (*Sink, error) {
 	o.Name, o.Batch, o.GiveUp = cmp.Or(o.Name, "default"), cmp.Or(o.Batch, defaultBatch), cmp.Or(o.GiveUp, defaultGiveUp)
 	if token, err := events.Token(o.Name); err != nil || token != o.Name {
 		return nil, fmt.Errorf("the name %.50q of a sink has other characters than letters, digits, - and _", o.Name)
+	}
+	if o.URL == "" {
+		return nil, errors.New("a sink needs a URL")
 	}
 	if r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, o.URL, http.NoBody); err != nil || r.URL.Scheme != "https" && r.URL.Scheme != "http" || r.URL.Host == "" {
 		return nil, errors.New("the URL of a sink is not one of https or http")
@@ -110,26 +114,58 @@ func (s *Sink) Warnings() []string {
 
 // Run delivers events until ctx ends.
 func (s *Sink) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		_ = s.insist(ctx, func(connected context.Context, try *int) error { return s.consume(ctx, connected, try) })
+	}
+	return nil
+}
+
+// insist calls fn until it returns no error, or ctx ends. The pauses between the calls grow,
+// until fn sets try to 0. connected ends with ctx, or when the connection to NATS comes back,
+// which also ends a pause.
+func (s *Sink) insist(ctx context.Context, fn func(connected context.Context, try *int) error) error {
 	for try := 0; ; try++ {
-		began := time.Now()
-		err := s.consume(ctx)
-		if ctx.Err() != nil {
-			return nil
+		connected, stop := s.untilReconnected(ctx)
+		err := fn(connected, &try)
+		if err != nil && connected.Err() == nil {
+			if !s.broker.Conn().IsConnected() {
+				err = errors.New("not connected to NATS") // the text of the library is about its buffers
+			}
+			s.fail(err)
+			s.wait(connected, s.backoff(try))
 		}
-		if time.Since(began) > longestPause {
-			try = 0
+		if connected.Err() != nil {
+			try = -1
 		}
-		s.fail(err)
-		s.wait(ctx, s.backoff(try))
+		stop()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
 	}
 }
 
+func (s *Sink) untilReconnected(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	nc := s.broker.Conn()
+	changed := nc.StatusChanged(nats.CONNECTED)
+	go func() {
+		defer nc.RemoveStatusListener(changed)
+		defer cancel()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
 func (s *Sink) fail(err error) {
-	text := err.Error()
-	s.problem.Store(&text)
+	s.note(err.Error())
 	s.failed.Add(1)
 	s.log.Warn().Err(err).Msg("events not delivered; trying again")
 }
+
+func (s *Sink) note(problem string) { s.problem.Store(&problem) }
 
 // backoff returns the pause before try n+2, with jitter.
 func (s *Sink) backoff(n int) time.Duration {
@@ -146,8 +182,8 @@ func (s *Sink) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// consume delivers batches until ctx ends or a request to NATS fails.
-func (s *Sink) consume(ctx context.Context) error {
+// consume delivers batches until connected ends, or a request to NATS fails.
+func (s *Sink) consume(ctx, connected context.Context, try *int) error {
 	js, err := jetstream.New(s.broker.Conn())
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)
@@ -162,17 +198,21 @@ func (s *Sink) consume(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("sink: consumer %s%s: %w", consumerPrefix, s.Name, err)
 	}
-	if consumer.CachedInfo().NumAckPending > 0 {
-		// Of a process that ended, or another one. Later events would overtake those that
-		// are delivered again only after this time.
-		s.wait(ctx, s.ackWait+s.pause)
+	// This process has acknowledged what it has read. What was read behind that, by a process
+	// that ended, another one, or into a lost connection, is delivered again only after
+	// ackWait: later events would overtake it.
+	if i := consumer.CachedInfo(); i.NumAckPending > 0 && i.Delivered.Stream > s.read {
+		again := s.ackWait + s.pause
+		s.note(fmt.Sprintf("events that were read and not acknowledged are delivered again first, in at most %v", again))
+		s.wait(connected, again)
 	}
-	for ctx.Err() == nil {
-		batch, err := s.fetch(ctx, consumer)
+	for connected.Err() == nil {
+		batch, err := s.fetch(connected, consumer)
 		if err != nil {
 			return fmt.Errorf("sink: reading events: %w", err)
 		}
 		s.problem.Store(nil)
+		*try = 0
 		if len(batch) > 0 {
 			if err := s.take(ctx, js, batch); err != nil {
 				return err
@@ -200,27 +240,27 @@ func (s *Sink) fetch(ctx context.Context, consumer jetstream.Consumer) (batch []
 		}
 		return batch, err
 	}
-	rest, err := consumer.FetchNoWait(s.Batch - 1)
-	if err != nil {
-		return nil, err // the first is delivered again
-	}
-	for m := range rest.Messages() {
-		batch = append(batch, m)
+	if rest, err := consumer.FetchNoWait(s.Batch - 1); err == nil { // else the next request says why
+		for m := range rest.Messages() {
+			batch = append(batch, m)
+		}
 	}
 	return batch, nil
 }
 
 // take delivers the selected events of a batch, and acknowledges all of it when each is
-// delivered or a dead letter.
+// delivered or a dead letter. It returns an error only where ctx ends before.
 func (s *Sink) take(ctx context.Context, js jetstream.JetStream, batch []jetstream.Msg) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	go s.keep(working, batch)
 	var list []event
 	for _, m := range batch {
-		if e, ok := s.selected(m); ok {
+		e, ok := s.selected(m)
+		if ok {
 			list = append(list, e)
 		}
+		s.read = max(s.read, e.seq)
 	}
 	err := error(nil)
 	for part := range parts(list) {
@@ -234,12 +274,15 @@ func (s *Sink) take(ctx context.Context, js jetstream.JetStream, batch []jetstre
 		}
 		return err
 	}
-	for _, m := range batch {
-		if err := m.Ack(); err != nil {
-			return fmt.Errorf("sink: acknowledging event %s: %w", m.Subject(), err)
+	return s.insist(ctx, func(context.Context, *int) error {
+		for len(batch) > 0 {
+			if err := batch[0].Ack(); err != nil {
+				return fmt.Errorf("sink: acknowledging event %s: %w", batch[0].Subject(), err)
+			}
+			batch = batch[1:]
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // parts returns the parts of a batch that are posted in one request.
@@ -294,7 +337,7 @@ func (s *Sink) deliver(ctx context.Context, js jetstream.JetStream, list []event
 		}
 		return nil
 	}
-	return s.bury(ctx, js, list, err)
+	return s.insist(ctx, func(context.Context, *int) error { return s.bury(ctx, js, list, err) })
 }
 
 // repeat posts events until they are accepted or refused, or GiveUp is over.

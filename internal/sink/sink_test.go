@@ -102,7 +102,13 @@ type source struct {
 
 func newSource(t *testing.T) *source {
 	t.Helper()
-	return &source{brokertest.Start(t, broker.Options{Partitions: 1}), t, map[string]uint64{}}
+	return sourceOf(t, broker.Options{})
+}
+
+func sourceOf(t *testing.T, o broker.Options) *source {
+	t.Helper()
+	o.Partitions = 1
+	return &source{brokertest.Start(t, o), t, map[string]uint64{}}
 }
 
 func (s *source) event(session string, seq uint64, typ events.Type) {
@@ -122,11 +128,16 @@ func (s *source) event(session string, seq uint64, typ events.Type) {
 // run runs a sink until stop is called. It waits until the sink has a consumer.
 func (s *source) run(o Options) (made *Sink, stop func()) {
 	s.t.Helper()
+	return s.runWith(o, time.Millisecond, 300*time.Millisecond)
+}
+
+func (s *source) runWith(o Options, pause, ackWait time.Duration) (made *Sink, stop func()) {
+	s.t.Helper()
 	made, err := New(o, s.Broker, zerolog.Nop())
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	made.pause, made.ackWait = time.Millisecond, 300*time.Millisecond
+	made.pause, made.ackWait = pause, ackWait
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- made.Run(ctx) }()
@@ -351,7 +362,7 @@ func TestAgain(t *testing.T) {
 // TestOptions: what cannot work is refused, and no error has the URL, which may have a
 // secret.
 func TestOptions(t *testing.T) {
-	for _, o := range []Options{{URL: "ftp://x"}, {URL: "http://a\x00b"}, {URL: "http://x", Name: "a.b"}, {URL: "http:x"}, {URL: "https+x://y"}, {URL: "http://x", Batch: 1e6}} {
+	for _, o := range []Options{{}, {URL: "ftp://x"}, {URL: "http://a\x00b"}, {URL: "http://x", Name: "a.b"}, {URL: "http:x"}, {URL: "https+x://y"}, {URL: "http://x", Batch: 1e6}} {
 		if _, err := New(o, nil, zerolog.Nop()); err == nil || strings.Contains(err.Error(), "://") {
 			t.Errorf("%+v: got %v", o, err)
 		}
@@ -423,5 +434,54 @@ func TestRecovered(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestReconnection: while NATS is away, the warning says so. When it is back, events are
+// delivered at once, and once: one that was posted meanwhile is acknowledged.
+func TestReconnection(t *testing.T) {
+	for _, c := range []struct {
+		pause time.Duration
+		want  string
+	}{{time.Millisecond, "sink default: not connected to NATS"}, {time.Hour, "sink default: "}} {
+		t.Run(c.pause.String(), func(t *testing.T) {
+			t.Parallel()
+			server := brokertest.NewServer(t)
+			s := sourceOf(t, broker.Options{URL: server.URL()})
+			posted, answer := make(chan bool), make(chan bool)
+			v := newReceiver(t, func(q request) int {
+				if strings.Contains(string(q.body), `"slow"`) {
+					posted <- true
+					<-answer
+				}
+				return http.StatusOK
+			})
+			made, _ := s.runWith(Options{URL: v.URL}, c.pause, time.Hour)
+			s.event("slow", 2, events.ToolCallStart)
+			<-posted
+			server.Stop()
+			testkit.UntilTrue(t, "disconnected", func() bool { return !s.Connected() })
+			answer <- true
+			v.await(t, "slow 2.0")
+			restart := func() {
+				testkit.Until(t, "the warning", func() error {
+					if w := made.Warnings(); len(w) != 1 || !strings.HasPrefix(w[0], c.want) {
+						return fmt.Errorf("got %q, want %q", w, c.want)
+					}
+					return nil
+				})
+				server.Start()
+			}
+			restart()
+			s.event("s", 3, events.ToolCallStart)
+			v.await(t, "slow 2.0", "s 3.0")
+			server.Stop() // while the sink waits for an event
+			restart()
+			s.event("s", 4, events.ToolCallStart)
+			v.await(t, "slow 2.0", "s 3.0", "s 4.0")
+			if w := made.Warnings(); len(w) > 0 {
+				t.Errorf("got %q", w)
+			}
+		})
 	}
 }
