@@ -14,6 +14,7 @@ const maxAnswer = 256 << 10
 type answer struct {
 	id    string
 	begun bool // it has content
+	whole bool // the model has finished it
 	text  strings.Builder
 	calls []*answerCall
 
@@ -42,14 +43,16 @@ func (a *answer) chunk(c *chunks.Chunk) {
 	}
 	switch c.Kind {
 	case chunks.Text:
-		a.begun = true
+		a.begun, a.whole = true, false
 		if a.text.Len() < maxAnswer {
 			a.text.WriteString(c.Text)
 		}
-	case chunks.Reasoning, chunks.Finish, chunks.Failure, chunks.RunEnd:
+	case chunks.Reasoning, chunks.Failure, chunks.RunEnd:
 		a.begun = true
+	case chunks.Finish:
+		a.begun, a.whole = true, true
 	case chunks.Fragment:
-		a.begun = true
+		a.begun, a.whole = true, false
 		a.fragment(c)
 	}
 }

@@ -32,6 +32,9 @@ func TestClientLeaves(t *testing.T) {
 			S: call call_1 weather
 			S: result call_1 cancelled "Tool call weather with id call_1 was cancelled before it was completed. It may have run in part."
 			S: run cancelled`},
+		{"behind the last event", chatCall, `S: human weather?
+			S: call call_1 weather
+			S: args call_1 {"city":"Oslo"}`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -229,7 +232,7 @@ func TestStoreAway(t *testing.T) {
 		l.mu.Lock()
 		l.fail = errors.New("no responders")
 		l.mu.Unlock()
-		before := strings.Count(logged.String(), "copy of an answer lost")
+		before := strings.Count(logged.String(), "a part of a copy is lost")
 		for i := range 3 {
 			if got := post(t, url+"/openai/v1/chat/completions", ask, "Streamer-Session", fmt.Sprint("s", i)); got != chatCall {
 				t.Errorf("the client got %q", got)
@@ -239,7 +242,7 @@ func TestStoreAway(t *testing.T) {
 		if w := tp.Warnings(); len(w) != 1 || !strings.Contains(w[0], "the tap lost ") {
 			t.Errorf("the warnings are %q", w)
 		}
-		if n := strings.Count(logged.String(), "copy of an answer lost") - before; n != 1 {
+		if n := strings.Count(logged.String(), "a part of a copy is lost") - before; n != 1 {
 			t.Errorf("%d lines of the log have the loss", n)
 		}
 	})

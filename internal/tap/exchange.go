@@ -124,11 +124,9 @@ func (x *exchange) run(before []*exchange) {
 			<-y.done
 		}
 	}
-	l, news := x.take(r)
+	l := x.take(r)
 	defer func() { l.turn <- struct{}{} }()
-	if news {
-		x.publishNews(l, r)
-	}
+	x.publishNews(l, r)
 	<-x.answered
 	if x.status/100 == 2 {
 		x.publishAnswer(l)
@@ -170,22 +168,18 @@ func readAll(src io.Reader, encodings string) ([]byte, error) {
 const siblingAfter = time.Second
 
 // take waits for the line of a request. A request beside another one that streams gets a
-// line of its own, and its history is not looked at.
-func (x *exchange) take(r *request) (l *line, news bool) {
+// line of its own.
+func (x *exchange) take(r *request) *line {
 	for {
-		l = x.line(r)
+		l := x.line(r)
 		select {
 		case <-l.turn:
 			x.tap.sessions.hold(l, x)
-			return l, true
+			return l
 		case <-time.After(siblingAfter):
 		}
 		if x.tap.sessions.streams(l) {
-			beside := l.place
-			beside.namespace = strings.TrimPrefix(l.namespace+"|", "|") + "requests|" + x.id[:8]
-			l = newLine(beside)
-			<-l.turn
-			return l, false
+			return x.tap.sessions.beside(l, x.id[:8])
 		}
 	}
 }
@@ -215,13 +209,17 @@ func (x *exchange) publishNews(l *line, r *request) {
 	for i := range items {
 		it := &items[i]
 		id := hex.EncodeToString([]byte(traceOf(l.key(), "item", keys[i]))) // the same for a repetition, also after a restart
-		if it.role == result {
-			x.publish(l, inputs.Result, id, nil, it.input())
-			continue
+		publish := func(it *item) error {
+			if it.role == result {
+				return x.publish(l, inputs.Result, id, nil, it.input())
+			}
+			// Each format has its own form of a human message; that of openai-chat is read in all
+			// sessions.
+			return x.publish(l, inputs.Delta, id, inputs.Header{inputs.HeaderFormat: {"openai-chat"}}, humanMessage(it.text))
 		}
-		// Each format has its own form of a human message; that of openai-chat is read in all
-		// sessions.
-		x.publish(l, inputs.Delta, id, inputs.Header{inputs.HeaderFormat: {"openai-chat"}}, humanMessage(it.text))
+		if errors.Is(publish(it), inputs.ErrTooLarge) {
+			_ = publish(it.shortened()) // the call must not stay open
+		}
 	}
 }
 
@@ -255,14 +253,17 @@ func (x *exchange) publishAnswer(l *line) {
 		}
 		begun = true
 		piece, held = held, nil
-		ok := x.publish(l, inputs.Delta, x.next(), header, piece)
+		ok := x.publish(l, inputs.Delta, x.next(), header, piece) == nil
 		stored = stored || ok
 		return ok
 	})
 	if errors.Is(err, io.EOF) && len(held) > 0 {
-		begun = x.publish(l, inputs.Delta, x.next(), header, held)
+		begun = x.publish(l, inputs.Delta, x.next(), header, held) == nil
 	}
 	if begun {
+		if a.whole && (errors.Is(err, errLeft) || errors.Is(err, errCut)) {
+			err = io.EOF // clients leave behind the last event, without waiting for the end of the body
+		}
 		x.tap.sessions.record(l, x.scope, &a, errors.Is(err, io.EOF))
 		x.finish(l, err, stored)
 	}
@@ -340,9 +341,9 @@ const (
 func (x *exchange) finish(l *line, why error, stored bool) {
 	switch {
 	case errors.Is(why, errLeft):
-		x.publish(l, inputs.End, x.next(), nil, []byte(`{"reason":"cancelled"}`))
+		_ = x.publish(l, inputs.End, x.next(), nil, []byte(`{"reason":"cancelled"}`))
 	case errors.Is(why, errCut):
-		x.publish(l, inputs.End, x.next(), nil, []byte(`{"reason":"error"}`))
+		_ = x.publish(l, inputs.End, x.next(), nil, []byte(`{"reason":"error"}`))
 	case errors.Is(why, errLost):
 		_, lost := x.out.ended()
 		x.tap.lose(max(lost, 1), why)
@@ -350,6 +351,6 @@ func (x *exchange) finish(l *line, why error, stored bool) {
 		if !stored {
 			text = lossOf + lossHas
 		}
-		x.publish(l, inputs.Delta, x.next(), inputs.Header{inputs.HeaderFormat: {"openai-chat"}}, []byte(text))
+		_ = x.publish(l, inputs.Delta, x.next(), inputs.Header{inputs.HeaderFormat: {"openai-chat"}}, []byte(text))
 	}
 }

@@ -3,6 +3,8 @@ package tap
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -173,8 +175,9 @@ func added(text string) bool {
 }
 
 // tail returns the items behind the last answer of the model, which are new, and their
-// keys. after identifies what came before the list. answered reports whether there is an
-// answer.
+// keys: all that is before an item is in its key, because a result or a text can be the same
+// in each turn. after identifies what came before the list. answered reports whether there is
+// an answer.
 func tail(list []item, after string) (news []item, keys []string, answered bool) {
 	from := len(list)
 	for from > 0 && list[from-1].role != model {
@@ -182,7 +185,7 @@ func tail(list []item, after string) (news []item, keys []string, answered bool)
 	}
 	h := sha256.New()
 	h.Write([]byte(after))
-	for i := max(0, from-2); i < len(list); i++ {
+	for i := range list {
 		h.Write([]byte(list[i].key()))
 		h.Write([]byte{0, byte(list[i].role)})
 		if i >= from && list[i].role >= result {
@@ -239,6 +242,27 @@ func firstOr(list ...gjson.Result) (v gjson.Result) {
 var denials = [...]string{
 	"The user doesn't want to proceed with this tool use.",
 	"The user doesn't want to take this action right now.",
+}
+
+// shortenedTo is the number of bytes that are left of an item that is larger than an input.
+const shortenedTo = 32 << 10
+
+// shortened returns an item that is larger than an input with its beginning alone.
+func (it *item) shortened() *item {
+	text, cut := it.text, "… (%d bytes; the rest is not stored, as an input is smaller)"
+	if it.role == result {
+		text = it.raw
+	}
+	cut = strings.ToValidUTF8(text[:min(shortenedTo, len(text))], "") + fmt.Sprintf(cut, len(text))
+	if it.role != result {
+		return &item{role: it.role, text: cut}
+	}
+	body := map[string]string{"content": cut, "tool_call_id": strings.Join(it.ids, "")}
+	if gjson.Get(it.raw, "is_error").Bool() {
+		body["status"] = "error"
+	}
+	raw, _ := json.Marshal(body) // cannot fail
+	return &item{role: result, raw: string(raw), ids: it.ids}
 }
 
 // input returns the body of the input for a result. A refusal of a person is stated.

@@ -22,13 +22,13 @@ func (x *exchange) next() string {
 	return x.id + "." + strconv.Itoa(x.sent)
 }
 
-// publish stores an input in the place of a line, and reports whether it is stored. It
-// tries again until the patience of the tap ends.
-func (x *exchange) publish(l *line, kind inputs.Kind, id string, header inputs.Header, data []byte) bool {
+// publish stores an input in the place of a line. It tries again until the patience of the
+// tap ends. An error is counted as a loss.
+func (x *exchange) publish(l *line, kind inputs.Kind, id string, header inputs.Header, data []byte) error {
 	token, err := events.Token(l.session)
 	if err != nil {
 		x.tap.lose(len(data), err)
-		return false
+		return err
 	}
 	if l.namespace != "" {
 		if header == nil {
@@ -45,11 +45,11 @@ func (x *exchange) publish(l *line, kind inputs.Kind, id string, header inputs.H
 		_, _, err = x.tap.opts.Publish(ctx, token, kind, token+":tap:"+id, header, data)
 		cancel()
 		if err == nil {
-			return true
+			return nil
 		}
 		if errors.Is(err, inputs.ErrTooLarge) || time.Now().Add(wait).After(until) || x.tap.ctx.Err() != nil {
 			x.tap.lose(len(data), err)
-			return false
+			return err
 		}
 		select {
 		case <-time.After(wait):

@@ -86,12 +86,14 @@ type line struct {
 	place
 	turn chan struct{} // has a value unless an exchange has the line
 	// What follows is guarded by sessions.mu.
-	holder   *exchange        // that has the line, or had it last
-	answered bool             // an answer of a model was seen
-	last     string           // id of the last answer that arrived whole
-	loaded   bool             // calls has those that the session had before
-	keys     recent[struct{}] // of the items that were published
-	calls    recent[struct{}] // ids
+	holder   *exchange // that has the line, or had it last
+	answered bool      // an answer of a model was seen
+	last     string    // id of the last answer that arrived whole
+	loaded   bool      // calls has those that the session had before
+	agent    bool      // it is of an agent below the root: its human messages are tasks
+	// Of this line and those beside it:
+	keys  *recent[struct{}] // of the items that were published
+	calls *recent[struct{}] // ids
 }
 
 // request is what the choice of a line depends on.
@@ -145,9 +147,23 @@ func (s *sessions) line(r *request) *line {
 }
 
 func newLine(at place) *line {
-	l := &line{place: at, turn: make(chan struct{}, 1), keys: recent[struct{}]{max: maxKeys}, calls: recent[struct{}]{max: maxKeys}}
+	l := &line{
+		place: at, turn: make(chan struct{}, 1), agent: at.namespace != "",
+		keys: &recent[struct{}]{max: maxKeys}, calls: &recent[struct{}]{max: maxKeys},
+	}
 	l.turn <- struct{}{}
 	return l
+}
+
+// beside returns a line for a request whose conversation still has a stream. The request has
+// its turn.
+func (s *sessions) beside(l *line, id string) *line {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := *l
+	b.namespace = strings.TrimPrefix(l.namespace+"|", "|") + "requests|" + id
+	b.turn = make(chan struct{}, 1)
+	return &b
 }
 
 // hold records that an exchange has a line.
@@ -288,7 +304,7 @@ func (s *sessions) news(l *line, r *request) (news []item, keys []string) {
 	summary := r.agent && !answered && l.answered && !r.kept // of a conversation that became too long
 	for i, it := range items {
 		switch {
-		case l.keys.has(all[i]), it.role == human && (summary || l.namespace != ""): // the task of an agent
+		case l.keys.has(all[i]), it.role == human && (summary || l.agent): // the task of an agent
 			continue
 		case it.role == result && len(it.ids) > 0 && !l.calls.has(it.ids[0]) && (l.loaded || l.answered):
 			continue

@@ -126,7 +126,7 @@ func (t *Tap) Warnings() []string {
 	if lost == 0 || time.Since(time.Unix(t.lastLoss.Load(), 0)) > time.Hour {
 		return nil
 	}
-	return []string{fmt.Sprintf("the tap lost %d bytes of answers in all, the last within the hour: NATS was away or too slow", lost)}
+	return []string{fmt.Sprintf("the tap lost %d bytes of copies in all, the last within the hour: the log has the reasons", lost)}
 }
 
 // lose counts what is lost. The log has one line per minute at most.
@@ -134,7 +134,7 @@ func (t *Tap) lose(n int, why error) {
 	t.lost.Add(int64(n))
 	now := time.Now().Unix()
 	if last := t.lastLoss.Swap(now); now-last >= 60 {
-		t.opts.Log.Warn().Err(why).Int("bytes", n).Msg("copy of an answer lost; the answer itself was passed on")
+		t.opts.Log.Warn().Err(why).Int("bytes", n).Msg("a part of a copy is lost; the answer itself was passed on")
 	}
 }
 
