@@ -88,7 +88,7 @@ func (st *Step) mute(match func(*Message) bool) {
 		if m.Phase != Finished && match(m) {
 			st.State.Memory.mute(m.Namespace, m.ID, st.State.Time)
 			st.muteAlias(m)
-			st.finishMessage(m, true)
+			st.finishMessage(m, m.Phase != Finishing) // one whose finish reason is known was not abandoned
 		}
 	}
 }
