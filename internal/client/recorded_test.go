@@ -40,6 +40,28 @@ func TestParseRecorded(t *testing.T) {
 	}
 }
 
+// TestMisrecorded: a line that has the members of a recorded input and is none is named as such.
+func TestMisrecorded(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"at":1,"kind":"results","data":{}}`: `kind is "results", not one of ["delta" "result" "progress" "interrupt" "answer" "end"]`,
+		`{"at":"x","kind":"delta","data":{}}`: "at is x, not a number of milliseconds",
+		`{"at":1,"kind":"delta","data":{}}`:   "",
+		`{"at":1,"kind":7,"data":{}}`:         "",
+		`{"kind":"x","data":{}}`:              "",
+		`{"kind":`:                            "",
+	} {
+		t.Run(line, func(t *testing.T) {
+			got := ""
+			if err := misrecorded([]byte(line)); err != nil {
+				got = err.Error()
+			}
+			if got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
 // FuzzParseRecorded: what is read can be written and read again.
 func FuzzParseRecorded(f *testing.F) {
 	f.Add([]byte(`{"at":1226,"kind":"delta","data":{"type":"ping"}}`))

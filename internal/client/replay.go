@@ -136,6 +136,9 @@ func (r *Replayer) piece(ctx context.Context, p inputs.Piece, binary bool) error
 	if in, ok := ParseRecorded(p.Data); ok && !binary {
 		return r.Recorded(ctx, in, p.Line)
 	}
+	if err := misrecorded(p.Data); err != nil {
+		return err
+	}
 	return r.delta(ctx, p.Data, p.Line)
 }
 

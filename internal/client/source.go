@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"time"
 
 	"streamer/internal/inputs"
@@ -137,12 +138,29 @@ func ParseRecorded(line []byte) (Recorded, bool) {
 	if _, err := dec.Token(); err != io.EOF {
 		return Recorded{}, false
 	}
-	switch fields.Kind {
-	case inputs.Delta, inputs.Result, inputs.Progress, inputs.Interrupt, inputs.Answer, inputs.End:
-		at := min(max(fields.At, 0), math.MaxInt64/int64(time.Millisecond))
-		return Recorded{time.Duration(at) * time.Millisecond, fields.Kind, fields.Data}, true
+	if !slices.Contains(recordedKinds, fields.Kind) {
+		return Recorded{}, false
 	}
-	return Recorded{}, false
+	at := min(max(fields.At, 0), math.MaxInt64/int64(time.Millisecond))
+	return Recorded{time.Duration(at) * time.Millisecond, fields.Kind, fields.Data}, true
+}
+
+var recordedKinds = []inputs.Kind{inputs.Delta, inputs.Result, inputs.Progress, inputs.Interrupt, inputs.Answer, inputs.End}
+
+// misrecorded returns what is wrong with a line that has the members of a recorded input and
+// is none, nil for any other line.
+func misrecorded(line []byte) error {
+	var fields map[string]any
+	if !bytes.Contains(line, []byte(`"kind"`)) || json.Unmarshal(line, &fields) != nil || len(fields) != 3 || fields["at"] == nil || fields["data"] == nil {
+		return nil
+	}
+	if kind, ok := fields["kind"].(string); ok && !slices.Contains(recordedKinds, inputs.Kind(kind)) {
+		return fmt.Errorf("kind is %.40q, not one of %q", kind, recordedKinds)
+	}
+	if _, ok := fields["at"].(float64); !ok {
+		return fmt.Errorf("at is %.40v, not a number of milliseconds", fields["at"])
+	}
+	return nil
 }
 
 // followEvery is the time between two reads at the end of a file.

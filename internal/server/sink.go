@@ -19,7 +19,7 @@ type SinkFlags struct {
 	SinkURL         string        `name:"sink-url" secret:"" group:"sink" placeholder:"URL" help:"URL to which events are delivered as webhooks; if empty, no sink"`
 	SinkName        string        `group:"sink" placeholder:"NAME" help:"name of the sink, under which it continues after a restart; processes with the same name share the events; if empty, default"`
 	SinkSecretFile  string        `group:"sink" placeholder:"FILE" help:"file with the secret of the signatures, whsec_ and base64 or another text; while it is replaced, several lines; if empty, no signatures"`
-	SinkTypes       []string      `group:"sink" placeholder:"TYPE,..." help:"types of the events to deliver, such as tool_call_result; if empty, all but synthetic"`
+	SinkTypes       []string      `group:"sink" placeholder:"TYPE" help:"types of the events to deliver, such as tool_call_result; if empty, all but synthetic"`
 	SinkSession     []string      `group:"sink" placeholder:"PATTERN" sep:"none" help:"sessions whose events are delivered, in which * matches any characters; may be repeated; if none, all"`
 	SinkCloudEvents bool          `name:"sink-cloudevents" group:"sink" help:"bodies are batches of CloudEvents 1.0"`
 	SinkBatch       int           `group:"sink" placeholder:"NUMBER" help:"maximum number of events in one request; if 0, 100"`
