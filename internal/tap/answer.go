@@ -14,7 +14,7 @@ const maxAnswer = 256 << 10
 type answer struct {
 	id    string
 	begun bool // it has content
-	whole bool // the model has finished it
+	whole bool // its end was read
 	text  strings.Builder
 	calls []*answerCall
 
@@ -47,9 +47,9 @@ func (a *answer) chunk(c *chunks.Chunk) {
 		if a.text.Len() < maxAnswer {
 			a.text.WriteString(c.Text)
 		}
-	case chunks.Reasoning, chunks.Failure, chunks.RunEnd:
+	case chunks.Reasoning:
 		a.begun = true
-	case chunks.Finish:
+	case chunks.Finish, chunks.Failure, chunks.RunEnd:
 		a.begun, a.whole = true, true
 	case chunks.Fragment:
 		a.begun, a.whole = true, false

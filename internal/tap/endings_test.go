@@ -161,6 +161,19 @@ func TestUpstreamCuts(t *testing.T) {
 	}
 }
 
+// TestNoEnd: a stream of Anthropic without its last events was cut, also where the body has
+// no length.
+func TestNoEnd(t *testing.T) {
+	answer := message("call_1", "weather", "{}")
+	url, l, tp := open(t, sse(answer[:strings.Index(answer, "event: message_delta")]), nil)
+	post(t, url+"/anthropic/v1/messages", `{"messages":[{"role":"user","content":"weather?"}],"tools":[{}]}`)
+	checkStory(t, l, tp, `S: human weather?
+		S: call call_1 weather
+		S: args call_1 {}
+		S: result call_1 cancelled "Tool call weather with id call_1 was interrupted: no result was recorded. It may or may not have run."
+		S: run error`)
+}
+
 // attempts is an upstream whose first answer is an error or is cut.
 func attempts(status int, first string) http.Handler {
 	var n atomic.Int32

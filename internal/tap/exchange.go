@@ -261,12 +261,21 @@ func (x *exchange) publishAnswer(l *line) {
 		begun = x.publish(l, inputs.Delta, x.next(), header, held) == nil
 	}
 	if begun {
-		if a.whole && (errors.Is(err, errLeft) || errors.Is(err, errCut)) {
+		switch cut := errors.Is(err, errLeft) || errors.Is(err, errCut); {
+		case a.whole && cut:
 			err = io.EOF // clients leave behind the last event, without waiting for the end of the body
+		case !a.whole && errors.Is(err, io.EOF) && x.statesEnd():
+			err = errCut // a body without a length
 		}
 		x.tap.sessions.record(l, x.scope, &a, errors.Is(err, io.EOF))
 		x.finish(l, err, stored)
 	}
+}
+
+// statesEnd reports whether each answer in this form has an event at its end, at whatever
+// server.
+func (x *exchange) statesEnd() bool {
+	return strings.HasPrefix(x.kind, "text/event-stream") && (x.endpoint.format == "anthropic" || x.endpoint.format == "openai-responses")
 }
 
 // Bounds of the time between two inputs of an answer. What arrives meanwhile is one input:
