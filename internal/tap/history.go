@@ -249,15 +249,16 @@ const shortenedTo = 32 << 10
 
 // shortened returns an item that is larger than an input with its beginning alone.
 func (it *item) shortened() *item {
-	text, cut := it.text, "… (%d bytes; the rest is not stored, as an input is smaller)"
+	all := it.text
 	if it.role == result {
-		text = it.raw
+		all = it.raw
 	}
-	cut = strings.ToValidUTF8(text[:min(shortenedTo, len(text))], "") + fmt.Sprintf(cut, len(text))
+	text := strings.ToValidUTF8(all[:min(shortenedTo, len(all))], "") +
+		fmt.Sprintf("… (%d bytes; the rest is not stored, as an input is smaller)", len(all))
 	if it.role != result {
-		return &item{role: it.role, text: cut}
+		return &item{role: it.role, text: text}
 	}
-	body := map[string]string{"content": cut, "tool_call_id": strings.Join(it.ids, "")}
+	body := map[string]string{"content": text, "tool_call_id": strings.Join(it.ids, "")}
 	if gjson.Get(it.raw, "is_error").Bool() {
 		body["status"] = "error"
 	}
