@@ -95,7 +95,7 @@ export function valueBox(label, limit) {
   return {
     node, view,
     show(next, asJSON, more = null) {
-      if (loaded || (next === text && asJSON === json)) return;
+      if ((loaded && more) || (next === text && asJSON === json)) return;
       if (made) view(null);
       rest = more;
       // Text usually grows; any other change redraws it.

@@ -39,7 +39,13 @@ func pageAnswers(t *testing.T, web context.Context, home string) {
 	p.screenshot("answers-edit")
 	eval[bool](p, `(document.querySelector('#timeline [data-tool="edited"] textarea').value = '{"to":"y"}', true)`)
 	p.do("send the args", chromedp.Click(chromedp.Search(within("edited", "Send"))))
-	other.card("edited", "args_complete", "Approved with other arguments.")
+	later := openTab(t, web, "light")
+	later.open(home, "answers")
+	for _, page := range []*webPage{other, later} {
+		page.card("edited", "args_complete", "Approved with other arguments.")
+		page.wait("the args that the tool gets", `document.querySelector('#timeline [data-tool="edited"] .value').textContent.includes('"to": "y"')`)
+		page.card("edited", "args_complete", "editedy") // its name, and what tells it from others
+	}
 	eval[bool](p, `(document.querySelector('#timeline [data-tool="asked"] .choices button:last-child').focus(), true)`)
 	p.press("Enter")
 	p.wait("the reply", `document.activeElement.matches("textarea")`)
