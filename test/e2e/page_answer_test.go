@@ -22,6 +22,10 @@ func pageAnswers(t *testing.T, web context.Context, home string) {
 	p.post("deltas", `{"event":"messages","data":[{"type":"AIMessageChunk","id":"m","content":"","tool_call_chunks":[`+strings.Join(pieces, ",")+`],"chunk_position":"last"},{}]}`)
 	p.post("deltas", `{"event":"updates","data":{"__interrupt__":[{"value":{"ask":"all"},"id":"i"}]}}`)
 	p.card("asked", "awaiting_input", "Approve")
+	ends := func(how, waiting string) {
+		p.wait("the end of the run: "+how, fmt.Sprintf(`document.querySelector(".run-end strong").textContent === %q && document.querySelector(".run-end .why").textContent === %q`, how, waiting))
+	}
+	ends("Run paused, waiting for you", "")
 	p.screenshot("answers")
 	within := func(tool, what string) string {
 		return fmt.Sprintf(`//*[@id="timeline"]//article[@data-tool=%q]//button[.=%q]`, tool, what)
@@ -52,6 +56,8 @@ func pageAnswers(t *testing.T, web context.Context, home string) {
 	eval[bool](p, `(document.activeElement.value = "at noon", true)`)
 	p.press("Tab", "Enter")
 	other.card("asked", "args_complete", "Answered: “at noon”.")
+	ends("Run paused", "3 calls still waiting for a result from outside")
+	p.screenshot("answers-given")
 	p.post("results", `{"tool_call_id":"call_edited","content":"sent"}`)
 	p.post("interrupt", `{}`)
 	p.card("asked", "cancelled", "stopped")
