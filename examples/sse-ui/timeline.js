@@ -279,7 +279,7 @@ function callsView(cardOf, gridOf) {
 function textView({ kind }) {
   const text = document.createTextNode("");
   const thought = kind === "reasoning";
-  const p = el("div", { class: "text" }, text);
+  const p = el("div", { class: "text", dir: "auto" }, text);
   const title = el("summary");
   const node = thought ? el("details", { class: "reasoning" }, title, p) : p;
   let marked = ""; // the text that is shown as Markdown
