@@ -219,7 +219,7 @@ const STYLE = `
 .view { max-height: var(--most, 264px); overflow: auto; padding: 8px 10px; border-radius: 8px; background: var(--sunk); font-size: 12px; }
 .view .view { max-height: none; padding: 0; }
 .view pre, .view dd { white-space: pre-wrap; overflow-wrap: anywhere; }
-.view :is(dt, dd, th, td) { unicode-bidi: plaintext; }
+.view :is(pre, dt, dd, th, td) { unicode-bidi: plaintext; }
 .view .label { margin: 0 0 4px; overflow-wrap: anywhere; }
 .view :is(ins, del, [data-line]) { display: block; margin: 0 -10px; padding: 0 10px; text-decoration: none; }
 .view ins { background: color-mix(in srgb, var(--ok) 14%, transparent); }

@@ -53,6 +53,7 @@ export function valueBox(label, limit) {
   }
 
   function draw() {
+    pre.dir = json ? "ltr" : "auto";
     const end = all ? text.length : Math.min(limit, text.length);
     if (end > drawn) {
       const coloured = json ? Math.max(drawn, Math.min(end, MAX_COLOURED)) : drawn;

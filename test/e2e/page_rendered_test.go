@@ -142,6 +142,7 @@ func pageDirections(t *testing.T, web context.Context, home string) {
 	p.screenshot("directions")
 	for what, holds := range map[string]string{
 		"the key is before the value": `box(".value .key").right <= box(".value .string").left`,
+		"JSON begins at the left":     `box(".value .key").left < box(".value .scroll").left + 60`,
 		"Hebrew begins at the right":  `box(".text > p").right > box(".text > p + p").right && box(".result pre").right > box(".result .scroll").right - 40`,
 		"English begins at the left":  `box(".text > p + p").left < box(".text > p").left`,
 		"a list begins at the right":  `getComputedStyle(document.querySelector(".text ul")).direction === "rtl"`,
