@@ -30,7 +30,7 @@ function inline(text) {
 export function markdown(text) {
   const blocks = [], lines = text.split("\n");
   let open = null; // the paragraph or list that the next line continues
-  const add = (tag, attributes, children) => blocks.push((open = el(tag, attributes, ...children)));
+  const add = (tag, attributes, children) => blocks.push((open = el(tag, { dir: "auto", ...attributes }, ...children)));
   for (let i = 0; i < lines.length; i++) {
     const line = lines[i], fence = /^\s*(```+|~~~+)/.exec(line)?.[1];
     const [, heading] = /^#{1,6}\s+(.*)$/.exec(line) ?? [], [, number, item] = /^\s*(?:[-*+]|(\d+)[.)])\s+(.*)$/.exec(line) ?? [];

@@ -93,6 +93,7 @@ export interface Call {
   /** The keys of the ends of runs that left the call open. */
   readonly ends: readonly string[]
 
+  /** After an edit, those of the person, which the tool gets. */
   readonly args: Text
   readonly argsDone: boolean
   /** Whether its message ended before its args. */

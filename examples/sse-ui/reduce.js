@@ -130,8 +130,9 @@ const rules = {
     const call = callOf(s, e);
     if (terminal(call.status)) return late(s);
     const answer = { decision: e.decision ?? "", by: e.by ?? "", value: e.value, args: e.tool_args };
+    const edited = e.tool_args !== undefined && { args: whole(JSON.stringify(e.tool_args)), argsRef: null, argsValid: true, argsError: "" };
     // The result of a denied call follows.
-    touch(s, call, e, { status: terminal(e.status) ? call.status : e.status, waits: endWait(call.waits, s.at), answer });
+    touch(s, call, e, { status: terminal(e.status) ? call.status : e.status, waits: endWait(call.waits, s.at), answer, ...edited });
   },
   tool_call_progress(s, e) {
     const call = callOf(s, e);

@@ -159,13 +159,14 @@ function output(value, call) {
 // ---- texts and images
 
 const SAFE = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[A-Za-z0-9+/=\s]+$/;
-const REMOTE = /^https:\/\/[^\s"'<>]+$/;
-const NAMED = /^https:\/\/[^\s"'<>?#]+\.(?:png|jpe?g|gif|webp|avif|svg)(?:[?#]\S*)?$/i;
+const REMOTE = /^https?:\/\/[^\s"'<>]+$/;
+const NAMED = /^https?:\/\/[^\s"'<>?#]+\.(?:png|jpe?g|gif|webp|avif|svg)(?:[?#]\S*)?$/i;
 
 // imageOf returns the address of the image in a value: of a block of a message, or of a text.
 function imageOf(value) {
   if (typeof value === "string") return SAFE.test(value) || NAMED.test(value) ? value : "";
   if (!isMap(value)) return "";
+  if (isMap(value.inlineData ?? value.inline_data)) return imageOf(value.inlineData ?? value.inline_data); // Gemini
   const data = value.source?.data ?? value.data, type = value.source?.media_type ?? value.mimeType ?? value.mime_type ?? value.media_type;
   const address = typeof data === "string" && type ? "data:" + type + ";base64," + data : value.image_url?.url ?? value.image_url ?? value.source?.url ?? (value.type === "image" ? value.url : imageOf(value.url ?? value.image));
   return typeof address === "string" && (SAFE.test(address) || REMOTE.test(address)) ? address : "";
@@ -180,13 +181,15 @@ function picture(address) {
 
 const textsOf = (blocks) => blocks.map((b) => (typeof b?.text === "string" ? b.text : "")).filter(Boolean).join("\n");
 
-// contents shows the blocks of a message, or one image.
+const isText = (b) => typeof b?.text === "string" && (b.type === "text" || Object.keys(b).length === 1); // without a type: Gemini
+
+// contents shows the blocks of a message, those of other types as JSON, or one image.
 function contents(value) {
   if (isMap(value) && typeof value.type !== "string" && Object.keys(value).length > 1) return null; // it says more
   const blocks = Array.isArray(value) ? value : [value];
-  const known = (b) => imageOf(b) !== "" || (b?.type === "text" && typeof b.text === "string");
-  if (blocks.length === 0 || blocks.length > MAX_ROWS || !blocks.every(known)) return null;
-  return box("content", "Content", ...blocks.map((b) => (imageOf(b) ? picture(imageOf(b)) : el("pre", {}, b.text))));
+  const known = (b) => imageOf(b) !== "" || (b?.type === "text" && isText(b));
+  if (blocks.length > MAX_ROWS || !blocks.some(known) || !blocks.every((b) => known(b) || isText(b) || typeof b?.type === "string")) return null;
+  return box("content", "Content", ...blocks.map((b) => (imageOf(b) ? picture(imageOf(b)) : el("pre", {}, isText(b) ? b.text : short(text(b))))));
 }
 
 // ---- tables and maps
@@ -208,7 +211,7 @@ function map(value) {
 
 function inside(value) {
   if (Array.isArray(value) && value.every((v) => typeof v === "string" && v.length < 80)) return value.join(", ");
-  const view = imageOf(value) ? contents(value) : table(value);
+  const view = contents(value) ?? table(value);
   view?.removeAttribute("tabindex");
   return view ?? el(typeof value === "string" ? "span" : "code", {}, short(text(value)));
 }
@@ -219,6 +222,7 @@ const STYLE = `
 .view { max-height: var(--most, 264px); overflow: auto; padding: 8px 10px; border-radius: 8px; background: var(--sunk); font-size: 12px; }
 .view .view { max-height: none; padding: 0; }
 .view pre, .view dd { white-space: pre-wrap; overflow-wrap: anywhere; }
+.view :is(pre, dt, dd, th, td) { unicode-bidi: plaintext; }
 .view .label { margin: 0 0 4px; overflow-wrap: anywhere; }
 .view :is(ins, del, [data-line]) { display: block; margin: 0 -10px; padding: 0 10px; text-decoration: none; }
 .view ins { background: color-mix(in srgb, var(--ok) 14%, transparent); }

@@ -63,7 +63,7 @@ export function timeline(root, actions) {
   function make(item) {
     if (item.kind === "run") return runStart(item);
     if (item.kind === "message") return messageView(item, cardOf, gridOf);
-    if (item.kind === "end") return runEnd(item);
+    if (item.kind === "end") return runEnd(item, (key) => drawn.calls.get(key));
     return noticeView(item);
   }
 
@@ -82,7 +82,7 @@ export function timeline(root, actions) {
     if (earlier) rewind(items, calls);
     for (const key of items.gone) forget(key);
     for (const key of calls.gone) cards.delete(key);
-    queue = [...new Set([...queue, ...items.set.map(([key]) => key)])];
+    queue = [...new Set([...queue, ...items.set.map(([key]) => key), ...calls.set.flatMap(([, call]) => call.ends)])];
     for (const [key, call] of calls.set) {
       touched.add(key);
       groups.changed(call.message);
@@ -162,16 +162,17 @@ function runStart(run) {
   return { node, update() {} };
 }
 
-function runEnd(end) {
+// runEnd shows the end of a run, which changes with the calls that wait: callOf(key) returns one.
+function runEnd(end, callOf) {
   const took = end.startedAt && end.endedAt > end.startedAt ? " after " + duration(end.endedAt - end.startedAt) : "";
   const how = el("strong"), waiting = el("span", { class: "why" });
   const node = el("li", { class: "run-end", "data-status": end.status },
     icon(RUN_ICONS[end.status] ?? "check"), how, took,
     end.reason?.text ? el("span", { class: "why" }, end.reason.text) : null, waiting);
   function update(next) {
-    const n = next.waiting.length;
-    const paused = next.status === "interrupted" && (n > 0 || next.pending.length === 0);
-    say(how, paused ? "Run paused, waiting for you" : RUN_ENDS[next.status] ?? "Run ended");
+    const yours = next.waiting.filter((key) => callOf(key)?.status === "awaiting_input").length, n = next.waiting.length - yours;
+    const person = yours > 0 || (next.status === "interrupted" && next.pending.length === 0);
+    say(how, (RUN_ENDS[next.status] ?? "Run ended") + (person ? ", waiting for you" : ""));
     say(waiting, n > 0 ? plural(n, "call") + " still waiting for a result from outside" : "");
   }
   update(end);
@@ -278,7 +279,7 @@ function callsView(cardOf, gridOf) {
 function textView({ kind }) {
   const text = document.createTextNode("");
   const thought = kind === "reasoning";
-  const p = el("div", { class: "text" }, text);
+  const p = el("div", { class: "text", dir: "auto" }, text);
   const title = el("summary");
   const node = thought ? el("details", { class: "reasoning" }, title, p) : p;
   let marked = ""; // the text that is shown as Markdown

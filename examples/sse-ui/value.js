@@ -53,6 +53,7 @@ export function valueBox(label, limit) {
   }
 
   function draw() {
+    pre.dir = json ? "ltr" : "auto";
     const end = all ? text.length : Math.min(limit, text.length);
     if (end > drawn) {
       const coloured = json ? Math.max(drawn, Math.min(end, MAX_COLOURED)) : drawn;
@@ -95,7 +96,7 @@ export function valueBox(label, limit) {
   return {
     node, view,
     show(next, asJSON, more = null) {
-      if (loaded || (next === text && asJSON === json)) return;
+      if ((loaded && more) || (next === text && asJSON === json)) return;
       if (made) view(null);
       rest = more;
       // Text usually grows; any other change redraws it.

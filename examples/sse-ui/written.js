@@ -34,14 +34,17 @@ export function curlOf(call, session, value, origin = location.origin) {
 
 function endOf(call, base, value) {
   const by = call.reason?.code;
-  if (!call.synthetic || !by) return post(base + "/results", { tool_call_id: idOf(call), content: value ?? "", status: call.status });
+  if (!call.synthetic || !by || call.status === "denied") return post(base + "/results", { tool_call_id: idOf(call), content: value ?? "", status: call.status });
   return post(base + "/interrupt", { tool_call_ids: [idOf(call)], reason: by });
 }
 
 const idOf = (call) => call.id || "call_1";
 
+const LONG = 40_000; // characters of a body, above which it may be more than the 128 KiB that Linux allows for an argument
+
 function post(url, body) {
-  return "curl " + quoted(url) + " \\\n  -H 'Content-Type: application/json' \\\n  -d " + quoted(JSON.stringify(body));
+  const text = JSON.stringify(body); // one line
+  return "curl " + quoted(url) + " \\\n  -H 'Content-Type: application/json' \\\n  -d " + (text.length > LONG ? "@- <<'EOF'\n" + text + "\nEOF" : quoted(text));
 }
 
 // quoted returns a text as one word of a shell.

@@ -22,6 +22,10 @@ func pageAnswers(t *testing.T, web context.Context, home string) {
 	p.post("deltas", `{"event":"messages","data":[{"type":"AIMessageChunk","id":"m","content":"","tool_call_chunks":[`+strings.Join(pieces, ",")+`],"chunk_position":"last"},{}]}`)
 	p.post("deltas", `{"event":"updates","data":{"__interrupt__":[{"value":{"ask":"all"},"id":"i"}]}}`)
 	p.card("asked", "awaiting_input", "Approve")
+	ends := func(how, waiting string) {
+		p.wait("the end of the run: "+how, fmt.Sprintf(`document.querySelector(".run-end strong").textContent === %q && document.querySelector(".run-end .why").textContent === %q`, how, waiting))
+	}
+	ends("Run paused, waiting for you", "")
 	p.screenshot("answers")
 	within := func(tool, what string) string {
 		return fmt.Sprintf(`//*[@id="timeline"]//article[@data-tool=%q]//button[.=%q]`, tool, what)
@@ -39,13 +43,21 @@ func pageAnswers(t *testing.T, web context.Context, home string) {
 	p.screenshot("answers-edit")
 	eval[bool](p, `(document.querySelector('#timeline [data-tool="edited"] textarea').value = '{"to":"y"}', true)`)
 	p.do("send the args", chromedp.Click(chromedp.Search(within("edited", "Send"))))
-	other.card("edited", "args_complete", "Approved with other arguments.")
+	later := openTab(t, web, "light")
+	later.open(home, "answers")
+	for _, page := range []*webPage{other, later} {
+		page.card("edited", "args_complete", "Approved with other arguments.")
+		page.wait("the args that the tool gets", `document.querySelector('#timeline [data-tool="edited"] .value').textContent.includes('"to": "y"')`)
+		page.card("edited", "args_complete", "editedy") // its name, and what tells it from others
+	}
 	eval[bool](p, `(document.querySelector('#timeline [data-tool="asked"] .choices button:last-child').focus(), true)`)
 	p.press("Enter")
 	p.wait("the reply", `document.activeElement.matches("textarea")`)
 	eval[bool](p, `(document.activeElement.value = "at noon", true)`)
 	p.press("Tab", "Enter")
 	other.card("asked", "args_complete", "Answered: “at noon”.")
+	ends("Run paused", "3 calls still waiting for a result from outside")
+	p.screenshot("answers-given")
 	p.post("results", `{"tool_call_id":"call_edited","content":"sent"}`)
 	p.post("interrupt", `{}`)
 	p.card("asked", "cancelled", "stopped")

@@ -183,6 +183,7 @@ func pagePhone(t *testing.T, web context.Context, home string) {
 	p.open(home, "phone")
 	p.everyState()
 	p.card("slow_query", "timeout", "")
+	p.wait("all tools in the window", `[...document.querySelectorAll(".tools button")].every((b) => b.offsetWidth > 0 && b.getBoundingClientRect().right <= 390)`)
 	p.loadAxe()
 	for _, view := range []string{"cards", "waterfall", "both"} {
 		p.do(view, chromedp.Click(chromedp.CSS(`#views input[value="`+view+`"]`)))

@@ -128,3 +128,28 @@ func pageBreaks(t *testing.T, web context.Context, home string) {
 	p.wait("the axis around the last call, without a break", `document.querySelector(".wf-overview").dataset.zoomed === "true" && document.querySelectorAll(".wf-gaps i").length === 0`)
 	p.quiet()
 }
+
+// pageDirections: a text in Hebrew begins at the right, and a key in Hebrew stays before its value.
+func pageDirections(t *testing.T, web context.Context, home string) {
+	p := openTab(t, web, "light")
+	p.open(home, "directions")
+	p.post("deltas", delta(`{"content":"שלום, world!\n\nEnglish, שלום.\n\n- **פריט** one"}`))
+	p.post("deltas", delta(`{"tool_calls":[{"index":0,"id":"c","function":{"name":"search","arguments":"{\"שם\":\"ערך\",\"יעד\":[\"חיפה\",7]}"}}]}`))
+	p.post("deltas", finish)
+	p.post("results", `{"tool_call_id":"c","content":"שלום, world!"}`)
+	p.card("search", "completed", "world")
+	p.wait("the end of the text", `!!document.querySelector("#timeline .text ul")`)
+	p.screenshot("directions")
+	for what, holds := range map[string]string{
+		"the key is before the value": `box(".value .key").right <= box(".value .string").left`,
+		"JSON begins at the left":     `box(".value .key").left < box(".value .scroll").left + 60`,
+		"Hebrew begins at the right":  `box(".text > p").right > box(".text > p + p").right && box(".result pre").right > box(".result .scroll").right - 40`,
+		"English begins at the left":  `box(".text > p + p").left < box(".text > p").left`,
+		"a list begins at the right":  `getComputedStyle(document.querySelector(".text ul")).direction === "rtl"`,
+	} {
+		if !eval[bool](p, `(() => { const box = (s) => { const r = document.createRange(); r.selectNodeContents(document.querySelector("#timeline " + s)); return r.getBoundingClientRect(); }; return `+holds+`; })()`) {
+			t.Errorf("%s: not so on the page", what)
+		}
+	}
+	p.quiet()
+}

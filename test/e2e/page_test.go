@@ -51,6 +51,7 @@ func TestPage(t *testing.T) {
 		{"waterfall", pageWaterfall},
 		{"breaks", pageBreaks},
 		{"rendered values", pageRendered},
+		{"right to left", pageDirections},
 		{"resized", pageResized},
 		{"replay", pageReplay},
 		{"history", pageHistory},

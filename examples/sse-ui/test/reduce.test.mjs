@@ -33,6 +33,13 @@ test("the states on the way", () => {
   assert.deepEqual(seen, ["building_args", "args_complete", "awaiting_input", "denied"]);
 });
 
+test("the args of an edit replace those of the model, which were stored apart", () => {
+  const s = fold(start("1.0"), complete("1.0", { args_ref: { size: 70_000, preview: '{"to":"x' }, args_valid: false, args_error: "e" }), { type: "tool_call_awaiting_input", call: "1.0" },
+    { type: "tool_call_answered", call: "1.0", decision: "edit", tool_args: { to: "é" }, status: "args_complete" });
+  const c = s.calls.get("1.0");
+  assert.deepEqual([c.args, c.argsRef, c.argsValid, c.argsError, c.answer.args], [{ text: '{"to":"é"}', bytes: 11, missing: 0 }, null, true, "", { to: "é" }]);
+});
+
 test("the first terminal event is the last word", () => {
   const s = fold(start("1.0"), result("1.0", "timeout", { synthetic: true, reason: { code: "result_timeout", text: "t" } }),
     result("1.0", "completed"), complete("1.0", { args_text: "{}" }), delta("1.0", 0, "x"), { type: "tool_call_progress", call: "1.0", message_id: "m" });

@@ -57,9 +57,24 @@ test("only images that are part of the value are loaded, and no script is an add
   ]);
   assert.deepEqual(shown.find("img").map((n) => n.attributes.src), ["data:image/png;base64,iVBORw0KGgo="]);
   assert.deepEqual(shown.find("a").map((n) => [n.attributes.href, n.attributes.rel, n.text]), [["https://pictures.example.com/a.png?b", "noopener noreferrer", "Open the image at pictures.example.com"]]);
-  for (const address of ["javascript:alert(1)//.png", "http://example.com/a.png", "data:image/svg+xml;base64,AAAA", "data:text/html;base64,AAAA", "file:///a.png", "https://a b.png", "//example.com/a.png"]) {
+  for (const address of ["javascript:alert(1)//.png", "data:image/svg+xml;base64,AAAA", "data:text/html;base64,AAAA", "file:///a.png", "https://a b.png", "//example.com/a.png"]) {
     const node = draw("result", [{ type: "image_url", image_url: { url: address } }]);
     assert.ok(!node || (node.find("img").length === 0 && node.find("a").length === 0), address);
+  }
+});
+
+test("images are found in the results of MCP and of Gemini, and between blocks of other types", () => {
+  const data = "iVBORw0KGgo=", image = { type: "image", data, mimeType: "image/png" };
+  for (const [value, images, links, said] of [
+    [{ content: [{ type: "text", text: "a" }, image], isError: false }, 1, 0, "contentaisErrorfalse"],
+    [[image, { type: "audio", data: "x" }], 1, 0, '{"type":"audio","data":"x"}'],
+    [[{ text: "a" }, { inlineData: { mimeType: "image/png", data } }], 1, 0, "a"],
+    [{ image: "http://example.com/a.png" }, 0, 1, "Open the image at example.com"],
+    [[{ name: "a", image: "https://example.com/a.png" }, { name: "b" }], 0, 0, "nameimageahttps://example.com/a.pngb"],
+    [{ text: "a" }, 0, 0, "texta"],
+  ]) {
+    const node = draw("result", value);
+    assert.deepEqual([node.find("img").length, node.find("a").length, node.text], [images, links, said]);
   }
 });
 

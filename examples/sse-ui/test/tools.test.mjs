@@ -25,7 +25,8 @@ const ended = (fields) => ({ type: "tool_call_result", tool_name: "search", stat
 
 // commands returns the words of each command that a shell would run as curl.
 function commands(script) {
-  const out = execFileSync("sh", ["-c", 'curl() { for w; do printf "%s\\0" "$w"; done; printf "\\001"; }\n' + script]).toString();
+  const curl = 'curl() { for w; do [ "$w" = @- ] && cat || printf %s "$w"; printf "\\0"; done; printf "\\001"; }\n';
+  const out = execFileSync("sh", { input: curl + script }).toString();
   return out.split("\x01").filter(Boolean).map((c) => c.split("\0").slice(0, -1));
 }
 
@@ -38,6 +39,16 @@ test("the commands send the call and its result as they were", () => {
   assert.deepEqual(JSON.parse(chunk.choices[0].delta.tool_calls[0].function.arguments), { q: HOSTILE });
   assert.equal(end.choices[0].finish_reason, "tool_calls");
   assert.deepEqual(JSON.parse(results.at(-1)), { tool_call_id: "c1", content: HOSTILE, status: "completed" });
+});
+
+test("what is too long for an argument is sent from the input, and a denied call is denied", () => {
+  const long = HOSTILE.repeat(5_000);
+  const call = fold(begun, args(JSON.stringify({ q: long })), ended({ status: "denied", synthetic: true, tool_result: "no", reason: { code: "denied", text: "no" } }));
+  const script = curlOf(call, "s", "no", "http://h");
+  const [deltas, end] = commands(script);
+  assert.match(script, /-d @- <<'EOF'\n/);
+  assert.deepEqual(JSON.parse(JSON.parse(deltas.at(-1))[0].choices[0].delta.tool_calls[0].function.arguments), { q: long });
+  assert.deepEqual([end[0], JSON.parse(end.at(-1))], ["http://h/v1/sessions/s/results", { tool_call_id: "c1", content: "no", status: "denied" }]);
 });
 
 test("the commands of a stopped call stop it, and those of an open call do not end it", () => {
