@@ -73,7 +73,7 @@ func (b *Broker) Read(ctx context.Context, r Reading, next uint64) error {
 			}
 		}
 		before := next
-		err := b.readOnce(ctx, r, &next)
+		err := b.readOnce(ctx, r, &next, createTimeout<<min(try, 4))
 		if !errors.Is(err, errAgain) {
 			return err
 		}
@@ -87,7 +87,7 @@ func (b *Broker) Read(ctx context.Context, r Reading, next uint64) error {
 	}
 }
 
-func (b *Broker) readOnce(ctx context.Context, r Reading, next *uint64) error {
+func (b *Broker) readOnce(ctx context.Context, r Reading, next *uint64, within time.Duration) error {
 	r.Credit, r.Bytes = cmp.Or(r.Credit, ReadCredit), cmp.Or(r.Bytes, readBytes)
 	again := b.again.next() // before the consumer is created, or a reconnection could be missed
 	p := &pull{b: b, r: r, next: next, inbox: b.reads.NewInbox()}
@@ -101,11 +101,11 @@ func (b *Broker) readOnce(ctx context.Context, r Reading, next *uint64) error {
 		return b.closedOr(ctx, err)
 	}
 	defer sub.Unsubscribe()
-	defer p.remove() // also where no answer shows that there is one
-	pending, err := p.create(ctx)
+	pending, err := p.begin(ctx, within)
 	if err != nil {
 		return b.closedOr(ctx, err)
 	}
+	defer p.remove()
 	if err := r.Deliver(nil, pending); err != nil {
 		return err
 	}
@@ -139,13 +139,25 @@ type pull struct {
 	batch []Message
 }
 
-// createTimeout is how long a consumer may take to begin: two tries of the request. One
-// that a cluster places on a server that was just killed does not begin before that is back.
+// createTimeout is how long the first consumer of a replicated stream may take to begin: two
+// tries of the request. Each further one may take twice as long, as servers can be slow.
 const createTimeout = 2 * AskTimeout
 
-func (p *pull) create(ctx context.Context) (pending uint64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+// begin creates the consumer. One that a cluster places on a server that was just killed does
+// not begin before that is back: it is given up.
+func (p *pull) begin(ctx context.Context, within time.Duration) (pending uint64, err error) {
+	if !p.b.replicated {
+		return p.create(ctx)
+	}
+	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
+	if pending, err = p.create(limited); limited.Err() != nil {
+		p.remove()
+	}
+	return pending, err
+}
+
+func (p *pull) create(ctx context.Context) (pending uint64, err error) {
 	config := jetstream.ConsumerConfig{
 		Name:          p.name,
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy,

@@ -76,6 +76,7 @@ func TestConsumerThatDoesNotBegin(t *testing.T) {
 	t.Parallel()
 	s := newTestServer(t)
 	b := start(t, Options{URL: s.url()})
+	b.replicated = true
 	must(t, b, input("s", inputs.End, "1", nil))
 	account, err := s.LookupAccount("$G")
 	if err != nil {
