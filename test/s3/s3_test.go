@@ -130,7 +130,7 @@ func TestCommands(t *testing.T) {
 	if got := must("", "events", "--from", filepath.Join(data, filepath.Base(file)), "--type", "tool_call_result"); !strings.Contains(got, "f  completed") {
 		t.Errorf("the downloaded file has %q", got)
 	}
-	if _, err := client.PutObject(t.Context(), bucketName, object, strings.NewReader("{}\n"), 3, minio.PutObjectOptions{}); err != nil {
+	if _, err := client.PutObject(t.Context(), bucketName, object, strings.NewReader(`{"type":"end"}`+"\n"), 15, minio.PutObjectOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := streamer("", "events", "--from", to, "--json"); err == nil || !strings.Contains(err.Error(), file+": damaged: 1 lines") {
