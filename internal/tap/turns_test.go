@@ -82,6 +82,7 @@ func TestBeside(t *testing.T) {
 			return slices.ContainsFunc(l.inputs, func(in string) bool { return strings.Contains(in, what) })
 		})
 	}
+	published("call_1") // the first has its line
 	second := `{"role":"user","content":"second"}`
 	ask(second)
 	published("tool_calls\":[{\"index\":0,\"id\":\"call_2")
