@@ -217,7 +217,7 @@ func (x *exchange) publishNews(l *line, r *request) {
 			// sessions.
 			return x.publish(l, inputs.Delta, id, inputs.Header{inputs.HeaderFormat: {"openai-chat"}}, humanMessage(it.text))
 		}
-		if errors.Is(publish(it), inputs.ErrTooLarge) {
+		if named := it.role == human || len(it.ids) > 0; errors.Is(publish(it), inputs.ErrTooLarge) && named {
 			_ = publish(it.shortened()) // the call must not stay open
 		}
 	}
