@@ -151,7 +151,7 @@ var recordedKinds = []inputs.Kind{inputs.Delta, inputs.Result, inputs.Progress, 
 // is none, nil for any other line.
 func misrecorded(line []byte) error {
 	var fields map[string]any
-	if !bytes.Contains(line, []byte(`"kind"`)) || json.Unmarshal(line, &fields) != nil || len(fields) != 3 || fields["at"] == nil || fields["data"] == nil {
+	if !bytes.Contains(line, []byte(`"kind"`)) || !bytes.Contains(line, []byte(`"at"`)) || json.Unmarshal(line, &fields) != nil || len(fields) != 3 || fields["at"] == nil || fields["data"] == nil {
 		return nil
 	}
 	if kind, ok := fields["kind"].(string); ok && !slices.Contains(recordedKinds, inputs.Kind(kind)) {
