@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"streamer/internal/audit"
+	"streamer/internal/broker"
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/client"
 	"streamer/internal/events"
@@ -25,8 +26,10 @@ import (
 )
 
 // settleTime is the maximum time until all inputs are folded and all calls are
-// closed, after the last fault. The logs of a long run take longer to compare.
-const settleTime = 2 * time.Minute
+// closed, after the last fault: partitions that others repair begin late, and a checkpoint
+// moves past the inputs of other partitions when an outdated leader would have been noticed.
+// The logs of a long run take longer to compare.
+const settleTime = 2*time.Minute + 3*broker.StaleTime
 
 // awaitSettled waits until every call is closed, every run has ended and every
 // input is read. Meanwhile op repairs the log of partitions that stopped, closes the

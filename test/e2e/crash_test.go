@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -380,6 +381,8 @@ func openItems(ctx context.Context, b *client.Broker) ([]string, error) {
 			items[s.Token+" run "+e.Run] = true
 		case events.RunFinished:
 			delete(items, s.Token+" run "+e.Run)
+		case events.SessionErased: // what is before it may be there in part
+			maps.DeleteFunc(items, func(item string, _ bool) bool { return strings.HasPrefix(item, s.Token+" ") })
 		}
 		return nil
 	})

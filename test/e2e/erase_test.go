@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -23,12 +24,13 @@ func eraseSome(t *testing.T, b *client.Broker) <-chan struct{} {
 	for _, token := range []string{"quirk-1", "quirk-20", "quirk-40", "large"} {
 		wg.Go(func() {
 			testkit.Until(t, "session "+token+" is erased", func() error {
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
-				if _, err := b.Erase(ctx, token); err != nil && ctx.Err() == nil { // large values may be deleted later
-					return err
+				_, err := b.Erase(ctx, token)
+				if left := remains(t.Context(), b, token); left != nil || ctx.Err() == nil { // large values may be deleted later
+					return errors.Join(err, left)
 				}
-				return remains(t.Context(), b, token)
+				return nil
 			})
 		})
 	}
