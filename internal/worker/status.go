@@ -35,11 +35,12 @@ type Stats struct {
 	Refolded          uint64 // sessions whose inputs were folded again because of that
 	Rewinds           uint64 // of the input log, found by this worker
 
-	Sessions int // resident
-	Stuck    int // of these, those whose next event was refused
-	Held     int // sessions whose snapshot was lost and whose open calls only an operator can close
-	Open     int // calls
-	Queued   int // bytes of events that are not stored yet
+	Sessions int   // resident
+	Stuck    int   // of these, those whose next event was refused
+	Held     int   // sessions whose snapshot was lost and whose open calls only an operator can close
+	Open     int   // calls
+	Queued   int   // bytes of events that are not stored yet
+	Memory   int64 // bytes of the sessions in memory, which Options.MaxMemory bounds
 
 	Carried []Carried // by partition
 }
@@ -189,7 +190,7 @@ func (s *status) count(o *outgoing) {
 // Stats returns what the worker has done and what it holds. It may be called from
 // any goroutine and never waits.
 func (w *Worker) Stats() Stats {
-	var s Stats
+	s := Stats{Memory: w.memory.Load()}
 	now := time.Now()
 	for p, st := range w.statuses.all() {
 		s.add(st)

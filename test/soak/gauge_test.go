@@ -14,13 +14,13 @@ import (
 type sample struct {
 	at                         time.Duration // since the beginning
 	heap, rss, goroutines, fds float64
-	resident, folded           float64
+	resident, sessions, folded float64
 	collections                float64 // of garbage, since the process began
 }
 
 func (s sample) String() string {
-	return fmt.Sprintf("%7s: heap %5.1f MB, resident memory %5.1f MB, %3.0f goroutines, %3.0f file descriptors, %4.0f sessions in memory, %8.0f inputs folded",
-		s.at.Round(time.Second), s.heap/1e6, s.rss/1e6, s.goroutines, s.fds, s.resident, s.folded)
+	return fmt.Sprintf("%7s: heap %5.1f MB, resident memory %5.1f MB, %3.0f goroutines, %3.0f file descriptors, %4.0f live sessions, %5.1f MB of sessions in memory, %8.0f inputs folded",
+		s.at.Round(time.Second), s.heap/1e6, s.rss/1e6, s.goroutines, s.fds, s.resident, s.sessions/1e6, s.folded)
 }
 
 // measure returns a sample of a process.
@@ -29,7 +29,7 @@ func measure(p *process, at time.Duration) (sample, error) {
 	return sample{
 		at: at, heap: m["go_memstats_heap_alloc_bytes"], rss: m["process_resident_memory_bytes"],
 		goroutines: m["go_goroutines"], fds: m["process_open_fds"],
-		resident: m["streamer_sessions_resident"], folded: m["streamer_inputs_folded_total"],
+		resident: m["streamer_sessions_resident"], sessions: m["streamer_sessions_bytes"], folded: m["streamer_inputs_folded_total"],
 		collections: m["go_gc_duration_seconds_count"],
 	}, err
 }
