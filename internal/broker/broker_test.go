@@ -20,7 +20,7 @@ import (
 )
 
 // within is how long a test waits for an expected result, as brokertest.Within.
-const within = 2 * time.Minute
+const within = 5 * time.Minute
 
 // embed returns the option of an embedded server on a directory, as brokertest.Embed.
 func embed(dir, listen string) func(func(string, error)) (Embedded, error) {

@@ -128,6 +128,14 @@ func crashWorkers(t *testing.T, begin func(*testing.T, settings) *testkit.Proces
 	for range n {
 		owners = append(owners, next())
 	}
+	defer func() {
+		for _, p := range owners {
+			if t.Failed() {
+				p.End(syscall.SIGABRT) // prints its stacks
+				t.Log(p.Log.String())
+			}
+		}
+	}()
 	awaitRules(t, b)
 	done := publishAll(t, b, rnd.Uint64())
 	erased := eraseSome(t, b)
@@ -145,7 +153,7 @@ func crashWorkers(t *testing.T, begin func(*testing.T, settings) *testkit.Proces
 	}
 	<-done
 	<-erased
-	settled(t, b, &owners[0].Log)
+	settled(t, b)
 }
 
 // TestCrashControl is the control: two workers without conditions damage the event
@@ -327,11 +335,11 @@ func repeated() []string {
 
 // settled waits until every call is closed and the event log is what a fold of the
 // inputs gives.
-func settled(t *testing.T, b *client.Broker, log *testkit.Tail) {
+func settled(t *testing.T, b *client.Broker, logs ...fmt.Stringer) {
 	t.Helper()
 	testkit.Until(t, "calls and runs are closed", func() error {
 		return testkit.Check(openItems(t.Context(), b))
-	}, log)
+	}, logs...)
 	var r audit.Report
 	testkit.Until(t, "the event log is the fold of the inputs", func() (err error) {
 		var wrong []string
@@ -340,7 +348,7 @@ func settled(t *testing.T, b *client.Broker, log *testkit.Tail) {
 			wrong = append(wrong, d.String())
 		}
 		return testkit.Check(wrong, err)
-	}, log)
+	}, logs...)
 	t.Logf("%d inputs, %d sessions, %d events", r.Inputs, r.Sessions, r.Events)
 	timeouts := 0
 	schema := eventstest.ReadSchema(t)

@@ -193,8 +193,8 @@ func TestLostWhileReading(t *testing.T) {
 		return nil
 	})
 	var lost *LostError
-	if !errors.As(err, &lost) || lost.First != 4000 || lost.From != position {
-		t.Errorf("got %v at %d, want that inputs from there to 4000 are lost", err, position)
+	if !errors.As(err, &lost) || lost.First != 4000 || lost.From < position {
+		t.Errorf("got %v at %d, want that inputs from there, or behind those in hand, to 4000 are lost", err, position)
 	}
 }
 
