@@ -33,7 +33,7 @@ func (c *serveCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) er
 }
 
 func openServer(ctx context.Context, std stdio, f *server.Flags, i *cli.Invocation) (*server.Server, error) {
-	log, err := server.Logger(std.err, f.LogLevel, f.LogFormat)
+	log, logs, err := f.Logger(ctx, std.err)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,9 @@ func openServer(ctx context.Context, std stdio, f *server.Flags, i *cli.Invocati
 			log.Warn().Msgf("the variable %s belongs to no flag%s", v.Name, v.Question())
 		}
 	}
-	s, err := server.Open(ctx, f.Config(i.Given), log)
+	config := f.Config(i.Given)
+	config.Logs = logs
+	s, err := server.Open(ctx, config, log)
 	if err == nil && f.QueryService {
 		s.Services = append(s.Services, inspect.Service(s))
 	}

@@ -10,6 +10,7 @@ import (
 	"streamer/internal/gateway"
 	"streamer/internal/lifecycle"
 	"streamer/internal/natsserver"
+	"streamer/internal/telemetry"
 	"streamer/internal/worker"
 )
 
@@ -36,9 +37,10 @@ type Config struct {
 	CertFile         string        // PEM file of the certificate for TLS; "" for no TLS
 	KeyFile          string        // PEM file of its key
 
-	OTLPEndpoint string // URL to which traces are sent by OTLP; if "", that of OTEL_EXPORTER_OTLP_ENDPOINT, or none
-	OTLPContent  bool   // spans have the args and results of calls
-	MetricTools  int    // maximum number of tools with a label of their own in metrics; if zero, 50
+	OTLPEndpoint string          // URL to which traces are sent by OTLP; if "", that of OTEL_EXPORTER_OTLP_ENDPOINT, or none
+	OTLPContent  bool            // spans have the args and results of calls
+	Logs         *telemetry.Logs // sends the lines of the log; Server.Close closes it; nil for none
+	MetricTools  int             // maximum number of tools with a label of their own in metrics; if zero, 50
 
 	Tap  TapFlags
 	Sink SinkFlags

@@ -113,11 +113,12 @@ func (f *WorkerFlags) set(c *Config) {
 	o.Grace = cmp.Or(f.OutageGrace, -1) // the worker's 0 is its default
 }
 
-// TelemetryFlags are the flags of metrics and traces.
+// TelemetryFlags are the flags of metrics, traces and logs.
 type TelemetryFlags struct {
 	MetricTools  int    `group:"log" placeholder:"NUMBER" help:"maximum number of tools with a label of their own in metrics; if 0, 50"`
 	OTLPEndpoint string `name:"otlp-endpoint" group:"log" placeholder:"URL" help:"URL for spans of calls, sent by OTLP over HTTP, such as http://localhost:4318/v1/traces; if empty, the endpoint of OTEL_EXPORTER_OTLP_ENDPOINT, or none"`
 	OTLPContent  bool   `name:"otlp-content" group:"log" help:"span attributes with the first 4 KiB of the args and of the result of a call"`
+	OTLPLogs     string `name:"otlp-logs" group:"log" placeholder:"URL" help:"URL for the lines of the log, sent by OTLP over HTTP as well, such as http://localhost:4318/v1/logs; if empty, the endpoint of OTEL_EXPORTER_OTLP_LOGS_ENDPOINT, or none"`
 }
 
 func (f *TelemetryFlags) set(c *Config) {

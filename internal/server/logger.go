@@ -10,25 +10,41 @@ import (
 	"time"
 
 	"streamer/internal/client"
+	"streamer/internal/telemetry"
 
 	"github.com/rs/zerolog"
 )
 
-// Logger returns a logger that writes to w in a format, text or json. Messages
-// below the level are dropped.
-func Logger(w io.Writer, level, format string) (zerolog.Logger, error) {
+// Logger returns a logger that writes to w in a format, text or json, and to others in JSON.
+// Messages below the level are dropped.
+func Logger(w io.Writer, level, format string, others ...io.Writer) (zerolog.Logger, error) {
 	l, err := zerolog.ParseLevel(level)
 	if err != nil || level == "" {
 		return zerolog.Nop(), fmt.Errorf("invalid --log-level %q: need debug, info, warn or error", level)
 	}
 	switch format {
 	case "json":
-		return zerolog.New(w).Level(l).With().Timestamp().Logger(), nil
 	case "text":
-		c := zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: true}
-		return zerolog.New(c).Level(l).With().Timestamp().Logger(), nil
+		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: true}
+	default:
+		return zerolog.Nop(), fmt.Errorf("invalid --log-format %q: need text or json", format)
 	}
-	return zerolog.Nop(), fmt.Errorf("invalid --log-format %q: need text or json", format)
+	return zerolog.New(zerolog.MultiLevelWriter(append(others, w)...)).Level(l).With().Timestamp().Logger(), nil
+}
+
+// Logger returns the logger of a server, which writes to w, and what sends its lines, nil if
+// nothing does.
+func (f *Flags) Logger(ctx context.Context, w io.Writer) (zerolog.Logger, *telemetry.Logs, error) {
+	local, err := Logger(w, f.LogLevel, f.LogFormat)
+	if err != nil {
+		return local, nil, err
+	}
+	logs, err := telemetry.NewLogs(ctx, f.OTLPLogs, func(err error) { local.Warn().Err(err).Msg("log lines not sent") })
+	if logs == nil {
+		return local, nil, err
+	}
+	log, err := Logger(w, f.LogLevel, f.LogFormat, logs)
+	return log, logs, err
 }
 
 // Logged is an error that the log has.

@@ -301,7 +301,7 @@ func (s *Server) Close() {
 			s.log.Warn().Err(err).Msg("closing failed")
 		}
 	}
-	s.closeSpans()
+	s.closeTelemetry()
 }
 
 // Opened returns a channel that is closed when inputs are accepted.

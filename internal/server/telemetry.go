@@ -10,7 +10,8 @@ import (
 	"streamer/internal/worker"
 )
 
-const traceTime = 5 * time.Second
+// telemetryTime bounds how long the last spans and log lines may take.
+const telemetryTime = 5 * time.Second
 
 func (s *Server) observer(ctx context.Context, calls *telemetry.Calls) (worker.Observer, error) {
 	if s.config.OTLPEndpoint == "" && !telemetry.Configured() {
@@ -24,14 +25,16 @@ func (s *Server) observer(ctx context.Context, calls *telemetry.Calls) (worker.O
 	return telemetry.Observers{calls, s.spans}, nil
 }
 
-func (s *Server) closeSpans() {
-	if s.spans == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), traceTime)
+func (s *Server) closeTelemetry() {
+	ctx, cancel := context.WithTimeout(context.Background(), telemetryTime)
 	defer cancel()
-	if err := s.spans.Close(ctx); err != nil {
-		s.log.Warn().Err(err).Msg("traces not sent")
+	if s.spans != nil {
+		if err := s.spans.Close(ctx); err != nil {
+			s.log.Warn().Err(err).Msg("traces not sent")
+		}
+	}
+	if s.config.Logs != nil {
+		s.config.Logs.Close(ctx)
 	}
 }
 
@@ -57,6 +60,7 @@ func (s *Server) metrics(ctx context.Context) []gateway.Metric {
 		closedCalls(w),
 		gateway.Number("streamer_calls_open", "Open calls in the partitions of this process.", w.Open),
 		gateway.Number("streamer_sessions_resident", "Sessions whose state is in memory.", w.Sessions),
+		gateway.Number("streamer_sessions_bytes", "Bytes of the sessions in memory, those of live ones as an estimate; --session-memory bounds them.", w.Memory),
 		gateway.Number("streamer_sessions_stuck", "Sessions whose next event the server refuses: definitively, tried again every minute, or repeatedly.", w.Stuck),
 		gateway.Number("streamer_sessions_held", "Sessions whose snapshot was lost and whose open calls only `streamer recover --yes` closes.", w.Held),
 		gateway.Number("streamer_queued_bytes", "Bytes of events that are not stored yet.", w.Queued),

@@ -1,5 +1,6 @@
-// Package telemetry makes metrics and traces of the events that a worker stores. It
-// reads only stored events, so that its figures and the log agree.
+// Package telemetry makes metrics and traces of the events that a worker stores, and sends
+// the lines of the log. Figures are only of stored events, so that they and the event log
+// agree.
 package telemetry
 
 import (

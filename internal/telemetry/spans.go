@@ -196,8 +196,8 @@ func Configured() bool {
 func newProvider(ctx context.Context, endpoint string) (*sdktrace.TracerProvider, error) {
 	var options []otlptracehttp.Option
 	if endpoint != "" {
-		if u, err := url.Parse(endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return nil, fmt.Errorf("telemetry: the OTLP endpoint %.100q is not a URL of http or https", endpoint)
+		if err := checkEndpoint(endpoint); err != nil {
+			return nil, err
 		}
 		options = append(options, otlptracehttp.WithEndpointURL(endpoint))
 	}
@@ -205,11 +205,26 @@ func newProvider(ctx context.Context, endpoint string) (*sdktrace.TracerProvider
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: OTLP exporter: %w", err)
 	}
+	res, err := newResource(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res), sdktrace.WithIDGenerator(runIDs{})), nil
+}
+
+func checkEndpoint(endpoint string) error {
+	if u, err := url.Parse(endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("telemetry: the OTLP endpoint %.100q is not a URL of http or https", endpoint)
+	}
+	return nil
+}
+
+func newResource(ctx context.Context) (*resource.Resource, error) {
 	res, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "streamer")), resource.WithFromEnv(), resource.WithTelemetrySDK())
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res), sdktrace.WithIDGenerator(runIDs{})), nil
+	return res, nil
 }
 
 // runIDs makes the ids of spans. The root spans of a run share a trace.
