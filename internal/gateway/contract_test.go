@@ -264,7 +264,7 @@ func (w *limitedWriter) Write(b []byte) (int, error) {
 // path and status if they are described.
 func (c *contract) check(t testing.TB, g *Gateway, e *exchange) (answer string) {
 	_, pattern := g.routes.Handler(e.request)
-	if e.status == 0 || e.status == http.StatusMovedPermanently || e.status == http.StatusTemporaryRedirect || pattern == "" {
+	if e.status == 0 || e.status == http.StatusMovedPermanently || e.status == http.StatusTemporaryRedirect || pattern == "" || strings.Contains(e.request.URL.EscapedPath(), "//") {
 		return "" // no answer, or to a path that is not clean
 	}
 	path := documented(pattern, e.request.URL.Path)

@@ -30,9 +30,12 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"streamer/internal/gateway/respond"
 
 	"github.com/rs/zerolog"
 )
@@ -151,5 +154,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	if strings.LastIndex(r.URL.EscapedPath(), "//") > 0 { // the mux would redirect to a path without that part
+		respond.Error(rec, http.StatusNotFound, "not found: the path has an empty part, such as a session without a name")
+		return
+	}
 	g.routes.ServeHTTP(rec, r)
 }

@@ -252,7 +252,7 @@ func hostileSessions() map[string]string {
 		"%ED%A0%80":                           "400", // half a surrogate pair
 		"%zz":                                 "400",
 		"%":                                   "400",
-		"":                                    "301 307 404 405",
+		"":                                    "404 405",
 		"a%2F..%2Fs":                          "other",
 		"..%2Fs":                              "other",
 		"%2E%2E":                              "other",
