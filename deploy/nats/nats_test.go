@@ -161,7 +161,7 @@ func (r *role) read() error {
 	if err != nil {
 		return err
 	}
-	m, err := c.Next(jetstream.FetchContext(ctx))
+	m, err := next(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -175,8 +175,19 @@ func (r *role) read() error {
 	if err != nil {
 		return err
 	}
-	_, err = ordered.Next(jetstream.FetchContext(ctx))
+	_, err = next(ctx, ordered)
 	return err
+}
+
+// next reads a message of a new consumer, of which another server of a cluster may not know
+// yet.
+func next(ctx context.Context, c jetstream.Consumer) (jetstream.Msg, error) {
+	for {
+		m, err := c.Next(jetstream.FetchContext(ctx))
+		if !errors.Is(err, nats.ErrNoResponders) || ctx.Err() != nil {
+			return m, err
+		}
+	}
 }
 
 // right is an operation and the roles that may do it.
