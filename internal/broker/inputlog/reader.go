@@ -62,7 +62,6 @@ type reader struct {
 	partition int
 	last      uint64    // every input of the partition up to it is delivered
 	next      uint64    // the position; at least last + 1
-	told      uint64    // the position as delivered last
 	fresh     time.Time // the next input was stored later than this; zero if not known
 	caughtUp  bool      // as delivered last
 	looked    look
@@ -120,7 +119,6 @@ func (r *reader) take(batch []broker.Message, next uint64, caughtUp bool) error 
 		r.saw(broker.Witness{Seq: r.last, At: r.fresh})
 	}
 	r.next, r.caughtUp = max(r.next, r.last+1, next), caughtUp
-	r.told = r.next
 	return r.deliver(r.batch, r.next, caughtUp)
 }
 
@@ -227,11 +225,12 @@ func (r *reader) rewound(ctx context.Context) error {
 // idle delivers an empty batch where the position moved because of other
 // partitions, or where the inputs that were waiting have been deleted.
 func (r *reader) idle(ctx context.Context) error {
+	before := r.next
 	clear, err := r.advance(ctx)
 	if ahead := (*AheadError)(nil); errors.As(err, &ahead) {
 		return nil // an outdated answer; else the consumer is lost as well
 	}
-	if err != nil || !clear || r.next == r.told && r.caughtUp {
+	if err != nil || !clear || r.next == before && r.caughtUp {
 		return err
 	}
 	return r.take(nil, r.next, true)
