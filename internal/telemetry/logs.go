@@ -29,12 +29,9 @@ func NewLogs(ctx context.Context, url string, failed func(error)) (*Logs, error)
 	if url == "" && os.Getenv("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT") == "" {
 		return nil, nil
 	}
-	var options []otlploghttp.Option
-	if url != "" {
-		if err := checkEndpoint(url); err != nil {
-			return nil, err
-		}
-		options = append(options, otlploghttp.WithEndpointURL(url))
+	options, err := optionsOf(url, otlploghttp.WithEndpointURL)
+	if err != nil {
+		return nil, err
 	}
 	e, err := otlploghttp.New(ctx, options...)
 	if err != nil {

@@ -194,12 +194,9 @@ func Configured() bool {
 // newProvider returns a provider that sends spans to an endpoint, or if it is "", to the
 // one that the environment names.
 func newProvider(ctx context.Context, endpoint string) (*sdktrace.TracerProvider, error) {
-	var options []otlptracehttp.Option
-	if endpoint != "" {
-		if err := checkEndpoint(endpoint); err != nil {
-			return nil, err
-		}
-		options = append(options, otlptracehttp.WithEndpointURL(endpoint))
+	options, err := optionsOf(endpoint, otlptracehttp.WithEndpointURL)
+	if err != nil {
+		return nil, err
 	}
 	exporter, err := otlptracehttp.New(ctx, options...)
 	if err != nil {
@@ -212,11 +209,15 @@ func newProvider(ctx context.Context, endpoint string) (*sdktrace.TracerProvider
 	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res), sdktrace.WithIDGenerator(runIDs{})), nil
 }
 
-func checkEndpoint(endpoint string) error {
-	if u, err := url.Parse(endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("telemetry: the OTLP endpoint %.100q is not a URL of http or https", endpoint)
+// optionsOf returns the options of an exporter to an endpoint: none if that is "".
+func optionsOf[T any](endpoint string, to func(string) T) ([]T, error) {
+	if endpoint == "" {
+		return nil, nil
 	}
-	return nil
+	if u, err := url.Parse(endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("telemetry: the OTLP endpoint %.100q is not a URL of http or https", endpoint)
+	}
+	return []T{to(endpoint)}, nil
 }
 
 func newResource(ctx context.Context) (*resource.Resource, error) {
