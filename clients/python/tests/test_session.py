@@ -59,6 +59,8 @@ class Inputs(Fixture):
         session.follow([{"id": "m2", "choices": [{"index": 0, "delta": {"tool_calls": [
             {"index": 0, "id": "call_1", "function": {"name": "search", "arguments": '{"q":"second"}'}}]},
             "finish_reason": "tool_calls"}]}])
+        with session.events(types=["tool_call_args_complete"]) as events:  # stored is not folded yet
+            next(e for e in events if "second" in e["args_text"])
         self.assertEqual(session.run(session.call("call_1"), lambda args: args["q"]), "second")
 
 
