@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"streamer/internal/client"
+	"streamer/internal/events"
+	"streamer/internal/session"
+)
+
+// check returns how the fold of an output differs from what the model and the tools
+// recorded.
+func check(r *run, o output, data []byte) []string {
+	a, err := client.Assemble(bytes.NewReader(data), "")
+	if err != nil {
+		return []string{err.Error()}
+	}
+	f := folded{run: r, output: o, note: o.notes[r.script.name], events: a.Events, calls: a.Calls()}
+	f.rejections()
+	f.recognised(data)
+	f.checkCalls()
+	if o.texts {
+		f.checkTexts()
+	}
+	return f.faults
+}
+
+type folded struct {
+	run    *run
+	output output
+	note   note
+	events []events.Event
+	calls  []*session.AssembledCall
+	faults []string
+}
+
+func (f *folded) fault(format string, args ...any) {
+	f.faults = append(f.faults, fmt.Sprintf(format, args...))
+}
+
+func (f *folded) rejections() {
+	rejected := client.Rejections(f.events)
+	for _, r := range rejected.Reasons {
+		f.fault("line %d is rejected: %s", r.Line, r.Text)
+	}
+	for _, e := range f.events {
+		if e.Type == events.Unmatched || e.Type == events.OrphanResult {
+			f.fault("%s: %s %s", e.Type, e.ID, text(e.Target))
+		}
+	}
+}
+
+// recognised checks that the format was recognised: read as it, the events are the same.
+func (f *folded) recognised(data []byte) {
+	b, err := client.Assemble(bytes.NewReader(data), f.output.format)
+	var without, with bytes.Buffer
+	if err == nil {
+		err = client.WriteEvents(&without, f.events)
+	}
+	if err == nil {
+		err = client.WriteEvents(&with, b.Events)
+	}
+	if err != nil {
+		f.fault("%v", err)
+	} else if !bytes.Equal(without.Bytes(), with.Bytes()) {
+		f.fault("the format is not recognised: read as %s the events are others", f.output.format)
+	}
+}
+
+// checkCalls compares the calls that the model said whole, in their order, and forbids
+// that others are complete.
+func (f *folded) checkCalls() {
+	m := f.run.model
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var whole []told
+	for _, t := range m.told {
+		if (t.whole || f.run.ran("begin "+t.step)) && !f.note.silent {
+			whole = append(whole, t)
+		}
+	}
+	var seen []*session.AssembledCall
+	for _, c := range f.calls {
+		if c.Complete && c.ArgsValid {
+			seen = append(seen, c)
+		} else {
+			f.incomplete(c)
+		}
+	}
+	for i := range max(len(seen), len(whole)) {
+		switch {
+		case i >= len(seen):
+			f.fault("call %s is missing", whole[i].step)
+		case i >= len(whole):
+			f.fault("call %s %s %s is none that the model completed", seen[i].ID, seen[i].Name, seen[i].ArgsText)
+		default:
+			f.checkCall(seen[i], whole[i])
+		}
+	}
+}
+
+// incomplete checks a call whose args are not whole: it has an end, and not a good one.
+func (f *folded) incomplete(c *session.AssembledCall) {
+	switch c.Status {
+	case events.Error, events.Denied, events.Cancelled:
+	default:
+		f.fault("call %s with args %q is %s", c.ID, c.ArgsText, c.Status)
+	}
+}
+
+func (f *folded) checkCall(c *session.AssembledCall, t told) {
+	if c.ID != t.id && !f.output.ownIDs {
+		f.fault("call %s has the id %s", t.id, c.ID)
+	}
+	if f.output.ownArgs {
+		if !strings.Contains(string(c.Args), "mark "+t.step) {
+			f.fault("call %s has the args %s", t.step, c.Args)
+		}
+	} else if c.Name != t.name || !sameJSON(c.Args, []byte(t.text)) && t.args == "" {
+		f.fault("call %s is %s %s, want %s %s", t.step, c.Name, c.Args, t.name, t.text)
+	}
+	if want := f.status(t); c.Status != want {
+		f.fault("call %s is %s, want %s", t.step, c.Status, want)
+	}
+	f.checkResult(c, t)
+	if f.run.script.person != "" && f.note.status == "" && !f.has(c, events.ToolCallAwaiting) {
+		f.fault("call %s never waited for a person", t.step)
+	}
+}
+
+// status returns the status that the records of the tool show.
+func (f *folded) status(t told) events.Status {
+	switch {
+	case f.note.status != "":
+		return events.Status(f.note.status)
+	case f.run.ran("throw " + t.step):
+		return events.Error
+	case f.run.ran("end " + t.step):
+		return events.Completed
+	case f.run.script.person == "deny":
+		return events.Denied
+	}
+	return events.Cancelled
+}
+
+// checkResult compares the result with what the tool returned and, if the program sent
+// it to the model, with that.
+func (f *folded) checkResult(c *session.AssembledCall, t told) {
+	want := ""
+	switch {
+	case f.run.ran("throw " + t.step):
+		want = "failed " + t.step
+	case f.run.ran("end " + t.step):
+		want = "did " + t.step
+	default:
+		return
+	}
+	got := string(f.result(c))
+	if sent := f.run.model.results[t.id]; sent != "" && !strings.Contains(sent, want) {
+		return // the program hides the text from the model
+	}
+	if !strings.Contains(got, want) {
+		f.fault("the result of call %s is %s, want %q in it", t.step, got, want)
+	}
+}
+
+func (f *folded) result(c *session.AssembledCall) json.RawMessage {
+	var list []json.RawMessage
+	for _, e := range f.events {
+		if e.Type == events.ToolCallResult && e.ID == c.ID {
+			list = append(list, e.ToolResult)
+		}
+	}
+	if len(list) != 1 {
+		return fmt.Appendf(nil, "%d results", len(list))
+	}
+	return list[0]
+}
+
+func (f *folded) has(c *session.AssembledCall, kind events.Type) bool {
+	return slices.ContainsFunc(f.events, func(e events.Event) bool { return e.Type == kind && e.ID == c.ID })
+}
+
+// checkTexts checks that the texts of the model are there once, in order, in messages
+// that were not superseded.
+func (f *folded) checkTexts() {
+	var got strings.Builder
+	open := map[string]string{} // texts of messages that are not finished
+	for _, e := range f.events {
+		switch e.Type {
+		case events.AgentResponseChunk:
+			if e.Kind != "reasoning" {
+				open[e.MessageID] += e.Content
+			}
+		case events.MessageFinished:
+			if !e.Superseded {
+				got.WriteString(open[e.MessageID])
+			}
+			delete(open, e.MessageID)
+		}
+	}
+	rest := got.String()
+	for _, want := range f.run.model.texts {
+		before, after, ok := strings.Cut(rest, want)
+		if !ok || strings.TrimSpace(before) != "" {
+			f.fault("the text is %q, want %q", got.String(), f.run.model.texts)
+			return
+		}
+		rest = after
+	}
+	if f.run.script.stop || f.run.script.person == "deny" {
+		return // programs say themselves that they were interrupted
+	}
+	if strings.TrimSpace(rest) != "" {
+		f.fault("after the text of the model comes %q", rest)
+	}
+}
+
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && text(x) == text(y)
+}

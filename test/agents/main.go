@@ -1,0 +1,197 @@
+// Command agents runs real agents and libraries against a scripted model, folds what they
+// print, and compares it with what the model and the tools recorded.
+//
+//	go run -C test/agents .            the pinned versions; exit status 1 if they differ
+//	go run -C test/agents . -latest    the newest versions, and how they differ
+//
+// It needs Linux, npm and the network for installing; the programs have loopback only by
+// their configuration.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"text/tabwriter"
+)
+
+var verbose bool
+
+func main() {
+	c := cache{}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	flag.StringVar(&c.dir, "cache", filepath.Join(dir, "streamer-agents"), "directory of installed programs")
+	flag.BoolVar(&c.latest, "latest", false, "run the newest versions and print what differs")
+	only := flag.String("only", ".", "regular expression of programs")
+	scripts := flag.String("scripts", ".", "regular expression of scripts")
+	keep := flag.String("keep", "", "directory in which the outputs are kept")
+	parallel := flag.Int("parallel", 2, "number of programs that run at the same time")
+	flag.BoolVar(&verbose, "v", false, "print what programs write to their standard error")
+	flag.Parse()
+	b := bench{cache: c, keep: *keep, parallel: *parallel, only: regexp.MustCompile(*only), scripts: regexp.MustCompile(*scripts)}
+	differ, err := b.run(context.Background(), os.Stdout)
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "agents:", err)
+		os.Exit(2)
+	case differ && !c.latest:
+		os.Exit(1)
+	}
+}
+
+// A bench runs programs.
+type bench struct {
+	cache         cache
+	keep          string
+	parallel      int
+	only, scripts *regexp.Regexp
+}
+
+// A row is what one output of a program gave.
+type row struct {
+	program, format, version string
+	cells                    []string // by script: ok, -, or the number of differences
+	differences              []string
+}
+
+// run runs the programs, prints a row for each output, and reports whether one differs.
+func (b bench) run(ctx context.Context, w io.Writer) (differ bool, err error) {
+	if _, err := b.cache.install(nodeGroup); err != nil {
+		return false, err
+	}
+	var list []*program
+	for _, p := range programs() {
+		if b.only.MatchString(p.name) {
+			list = append(list, p)
+		}
+	}
+	var installing sync.Mutex // programs share groups
+	rows := make([][]row, len(list))
+	slots := make(chan struct{}, b.parallel)
+	var done sync.WaitGroup
+	for i, p := range list {
+		done.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			installing.Lock()
+			dir, err := b.cache.install(p.group)
+			installing.Unlock()
+			rows[i] = b.program(ctx, p, dir, err)
+		})
+	}
+	done.Wait()
+	return b.print(w, rows), nil
+}
+
+// program plays each script with a program.
+func (b bench) program(ctx context.Context, p *program, dir string, failed error) []row {
+	rows := make([]row, len(p.outputs))
+	for i, o := range p.outputs {
+		rows[i] = row{program: p.name, format: o.format, version: version(dir, p.pkg)}
+	}
+	for _, s := range scripts() {
+		if !b.scripts.MatchString(s.name) {
+			continue
+		}
+		for i, list := range b.play(ctx, p, s, dir, failed) {
+			cell := "ok"
+			switch {
+			case p.without[s.name] != "":
+				cell = "-"
+			case len(list) > 0:
+				cell = fmt.Sprint(len(list))
+			}
+			rows[i].cells = append(rows[i].cells, cell)
+			for _, d := range list {
+				rows[i].differences = append(rows[i].differences, s.name+": "+d)
+			}
+		}
+	}
+	return rows
+}
+
+// play plays a script, and returns what differs in each output.
+func (b bench) play(ctx context.Context, p *program, s script, dir string, failed error) [][]string {
+	faults := make([][]string, len(p.outputs))
+	if p.without[s.name] != "" {
+		return faults
+	}
+	all := func(err error) [][]string {
+		for i := range faults {
+			faults[i] = append(faults[i], err.Error())
+		}
+		return faults
+	}
+	if failed != nil {
+		return all(failed)
+	}
+	r, err := newRun(p, s, dir, b.cache)
+	if err != nil {
+		return all(err)
+	}
+	defer r.close()
+	stdout, err := r.play(ctx)
+	if err != nil {
+		all(err)
+	}
+	for i, o := range p.outputs {
+		data, err := r.read(o, stdout)
+		if err == nil {
+			faults[i] = append(faults[i], check(r, o, data)...)
+			err = b.store(p, o, s, data)
+		}
+		if err != nil {
+			faults[i] = append(faults[i], err.Error())
+		}
+	}
+	return faults
+}
+
+// store keeps an output.
+func (b bench) store(p *program, o output, s script, data []byte) error {
+	if b.keep == "" {
+		return nil
+	}
+	name := strings.ReplaceAll(fmt.Sprintf("%s-%s-%s.jsonl", p.name, o.format, s.name), " ", "-")
+	return os.WriteFile(filepath.Join(b.keep, name), data, 0o600)
+}
+
+func (b bench) print(w io.Writer, list [][]row) (differ bool) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "program\tversion\tformat")
+	for _, s := range scripts() {
+		if b.scripts.MatchString(s.name) {
+			fmt.Fprint(t, "\t", s.name)
+		}
+	}
+	fmt.Fprintln(t)
+	for _, rows := range list {
+		for _, r := range rows {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.program, r.version, r.format, strings.Join(r.cells, "\t"))
+		}
+	}
+	_ = t.Flush()
+	for _, p := range programs() {
+		if p.missing != "" && b.only.MatchString(p.name) {
+			fmt.Fprintf(w, "%s is not run: %s\n", p.name, p.missing)
+		}
+	}
+	for _, rows := range list {
+		for _, r := range rows {
+			for _, d := range r.differences {
+				differ = true
+				fmt.Fprintf(w, "%s, %s: %s\n", r.program, r.format, d)
+			}
+		}
+	}
+	return differ
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+)
+
+type object = map[string]any
+
+// A tool is how a program calls its tool: the name, and the args of a call.
+type tool struct {
+	name string
+	args func(c call) object
+}
+
+// A model plays the script of one run in the wire format that a request asks for, and
+// records what it said and what it was told.
+type model struct {
+	*httptest.Server
+	script script
+	tool   tool
+
+	mu      sync.Mutex
+	turns   int
+	told    []told
+	results map[string]string // what the program sent as the results of its tools, by the id of the call, or its step where the format has no ids
+	texts   []string          // of the answers that were not cut
+}
+
+// told is a call as the model said it.
+type told struct {
+	call
+	id, name, text string // text is that of the args
+	whole          bool   // the args are whole JSON, and so was the answer
+}
+
+func newModel(s script, t tool) *model {
+	m := &model{script: s, tool: t, results: map[string]string{}}
+	m.Server = httptest.NewServer(http.HandlerFunc(m.serve))
+	return m
+}
+
+// request is what the formats have in common.
+type request struct {
+	Model    string            `json:"model"`
+	Stream   bool              `json:"stream"`
+	Tools    []json.RawMessage `json:"tools"`
+	Messages []json.RawMessage `json:"messages"` // of chat and messages
+	Input    json.RawMessage   `json:"input"`    // of responses
+	Contents []json.RawMessage `json:"contents"` // of Gemini
+}
+
+func (m *model) serve(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var q request
+	_ = json.Unmarshal(body, &q) // a request of another kind is answered below
+	out := wireOf(r.URL.Path)
+	switch {
+	case strings.Contains(strings.ToLower(r.URL.Path), "count"):
+		writeJSON(w, object{"input_tokens": 9, "totalTokens": 9})
+		return
+	case strings.HasSuffix(r.URL.Path, "/models"):
+		writeJSON(w, object{"object": "list", "data": []object{{"id": "m", "object": "model", "created": 1, "owned_by": "o"}}, "models": []object{}})
+		return
+	case out == nil || r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	s := &stream{w: w, model: cmp.Or(q.Model, "m"), whole: !q.Stream && !strings.Contains(r.URL.Path, ":stream")}
+	// Programs also ask for titles and summaries, without the tool.
+	if !strings.Contains(string(joined(q.Tools)), `"`+m.tool.name+`"`) {
+		m.play(s, out, answer{texts: []string{`{"title":"t"}`}, end: "stop"}, nil)
+		return
+	}
+	m.mu.Lock()
+	m.learn(out.results(q))
+	turn := m.turns
+	m.turns++
+	a := lastAnswer()
+	if turn < len(m.script.answers) {
+		a = m.script.answers[turn]
+	}
+	calls := m.record(turn, a)
+	m.mu.Unlock()
+	m.play(s, out, a, calls)
+}
+
+// record returns the calls of an answer as they are said.
+func (m *model) record(turn int, a answer) []told {
+	var list []told
+	for _, c := range a.calls {
+		args, err := json.Marshal(m.tool.args(c))
+		if err != nil {
+			panic(err) // args are maps of strings
+		}
+		t := told{call: c, id: fmt.Sprintf("call_%s%d", c.step, turn), name: m.tool.name, text: string(args), whole: c.args == "" && a.end != "cut"}
+		switch c.args {
+		case "cut":
+			t.text = t.text[:len(t.text)-4]
+		case "invalid":
+			t.text = t.text[:len(t.text)-1] + `,]`
+		}
+		list = append(list, t)
+	}
+	m.told = append(m.told, list...)
+	if a.end != "cut" {
+		m.texts = append(m.texts, a.texts...)
+	}
+	return list
+}
+
+func (m *model) learn(results []result) {
+	for _, r := range results {
+		m.results[r.id] = r.text
+	}
+}
+
+// result is the result of a call in a request.
+type result struct{ id, text string }
+
+func (m *model) play(s *stream, out wire, a answer, calls []told) {
+	out.begin(s)
+	for _, t := range a.texts {
+		out.text(s, t)
+	}
+	for i, c := range calls {
+		open := a.end == "cut" || a.end == "length" && i == len(calls)-1
+		out.call(s, c, open)
+	}
+	if a.end == "cut" {
+		s.flush()
+		panic(http.ErrAbortHandler)
+	}
+	out.end(s, a.end)
+}
+
+// A wire is the state of one answer in a wire format.
+type wire interface {
+	begin(s *stream)
+	text(s *stream, text string)
+	// call writes a call. If it is open, its args do not end.
+	call(s *stream, c told, open bool)
+	end(s *stream, reason string)
+	// results returns the results of tools in a request.
+	results(q request) []result
+}
+
+func wireOf(path string) wire {
+	switch {
+	case strings.HasSuffix(path, "/chat/completions"):
+		return &chat{}
+	case strings.HasSuffix(path, "/responses"):
+		return &responses{}
+	case strings.HasSuffix(path, "/messages"):
+		return &messages{}
+	case strings.Contains(path, "enerateContent"):
+		return &gemini{}
+	}
+	return nil
+}
+
+// A stream writes server-sent events.
+type stream struct {
+	w     http.ResponseWriter
+	model string
+	whole bool // the request asked for an answer in one piece
+	id    string
+	open  bool
+}
+
+// send writes an event, whose name is its type if it has one.
+func (s *stream) send(v object) {
+	if s.whole {
+		return
+	}
+	if !s.open {
+		s.open = true
+		s.w.Header().Set("Content-Type", "text/event-stream")
+	}
+	if name, ok := v["type"].(string); ok {
+		fmt.Fprintf(s.w, "event: %s\n", name)
+	}
+	fmt.Fprintf(s.w, "data: %s\n\n", encode(v))
+	s.flush()
+}
+
+func (s *stream) flush() {
+	if f, ok := s.w.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(encode(v)) // the client may be gone
+}
+
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // of maps that this program makes
+	}
+	return b
+}
+
+func joined(list []json.RawMessage) []byte { return encode(list) }
+
+// halves cuts a text in two.
+func halves(s string) []string { return []string{s[:len(s)/2], s[len(s)/2:]} }
+
+// plainText returns the text of content: a string, or parts with a text.
+func plainText(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var parts []struct{ Text string }
+	if json.Unmarshal(raw, &parts) != nil {
+		return string(raw)
+	}
+	for _, p := range parts {
+		s += p.Text
+	}
+	return s
+}
