@@ -103,10 +103,16 @@ func (f *folded) checkCalls() {
 	}
 }
 
-// incomplete checks a call whose args are not whole: it has an end, and not a good one.
+// incomplete checks a call whose args are not whole: once its run has ended it has an
+// end, and not a good one.
 func (f *folded) incomplete(c *session.AssembledCall) {
+	ended := slices.ContainsFunc(f.events, func(e events.Event) bool { return e.Type == events.RunFinished })
 	switch c.Status {
 	case events.Error, events.Denied, events.Cancelled:
+	case events.BuildingArgs:
+		if ended {
+			f.fault("call %s with args %q stays open", c.ID, c.ArgsText)
+		}
 	default:
 		f.fault("call %s with args %q is %s", c.ID, c.ArgsText, c.Status)
 	}
@@ -190,24 +196,36 @@ func (f *folded) has(c *session.AssembledCall, kind events.Type) bool {
 func (f *folded) checkTexts() {
 	var got strings.Builder
 	open := map[string]string{} // texts of messages that are not finished
+	var order []string
 	for _, e := range f.events {
 		switch e.Type {
 		case events.AgentResponseChunk:
 			if e.Kind != "reasoning" {
+				order = append(order, e.MessageID)
 				open[e.MessageID] += e.Content
 			}
 		case events.MessageFinished:
-			if !e.Superseded {
+			if !e.Superseded || f.run.script.stop { // what was interrupted is abandoned
 				got.WriteString(open[e.MessageID])
 			}
 			delete(open, e.MessageID)
 		}
 	}
+	for _, id := range order {
+		got.WriteString(open[id])
+		delete(open, id)
+	}
 	rest := got.String()
-	for _, want := range f.run.model.texts {
-		before, after, ok := strings.Cut(rest, want)
-		if !ok || strings.TrimSpace(before) != "" {
-			f.fault("the text is %q, want %q", got.String(), f.run.model.texts)
+	var want []string
+	for _, t := range f.run.model.texts {
+		rest = strings.TrimSpace(rest)
+		after, ok := strings.CutPrefix(rest, t.text)
+		if !ok && t.cut {
+			continue // what was cut may be abandoned
+		}
+		want = append(want, t.text)
+		if !ok {
+			f.fault("the text is %q, want %q", got.String(), want)
 			return
 		}
 		rest = after

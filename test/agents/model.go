@@ -30,7 +30,13 @@ type model struct {
 	turns   int
 	told    []told
 	results map[string]string // what the program sent as the results of its tools, by the id of the call, or its step where the format has no ids
-	texts   []string          // of the answers that were not cut
+	texts   []said
+}
+
+// said is a text as the model said it.
+type said struct {
+	text string
+	cut  bool // its answer was cut off
 }
 
 // told is a call as the model said it.
@@ -82,6 +88,7 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	m.learn(out.results(q))
 	turn := m.turns
 	m.turns++
+	s.turn = turn + 1
 	a := lastAnswer()
 	if turn < len(m.script.answers) {
 		a = m.script.answers[turn]
@@ -109,8 +116,8 @@ func (m *model) record(turn int, a answer) []told {
 		list = append(list, t)
 	}
 	m.told = append(m.told, list...)
-	if a.end != "cut" {
-		m.texts = append(m.texts, a.texts...)
+	for _, t := range a.texts {
+		m.texts = append(m.texts, said{t, a.end == "cut"})
 	}
 	return list
 }
@@ -170,7 +177,7 @@ type stream struct {
 	w     http.ResponseWriter
 	model string
 	whole bool // the request asked for an answer in one piece
-	id    string
+	turn  int  // number of the answer; 0 for a request without the tool
 	open  bool
 }
 
@@ -189,6 +196,9 @@ func (s *stream) send(v object) {
 	fmt.Fprintf(s.w, "data: %s\n\n", encode(v))
 	s.flush()
 }
+
+// id returns the id of the answer.
+func (s *stream) id(head string) string { return fmt.Sprint(head, s.turn) }
 
 func (s *stream) flush() {
 	if f, ok := s.w.(http.Flusher); ok {

@@ -24,6 +24,8 @@ type run struct {
 	node    string // directory of the pinned Node, first in PATH
 	home    string
 	work    string // its working directory
+
+	thread, turn string // of Codex, which names them in its answers
 }
 
 // A command is how a program is started.
@@ -129,7 +131,7 @@ func (r *run) play(ctx context.Context) (stdout []byte, err error) {
 		err = fmt.Errorf("no output: %s", last(stderr.Bytes(), 300))
 	}
 	if len(bytes.TrimSpace(stderr.Bytes())) > 0 && verbose {
-		fmt.Fprintf(os.Stderr, "%s %s: %s\n", r.program.name, r.script.name, last(stderr.Bytes(), 2000))
+		fmt.Fprintf(os.Stderr, "%s %s: %s\n", r.program.name, r.script.name, stderr.Bytes())
 	}
 	return stdout, err
 }

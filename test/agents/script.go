@@ -36,7 +36,7 @@ func scripts() []script {
 		{name: "approval", answers: []answer{one(a, "tool")}, person: "allow"},
 		{name: "long", answers: []answer{one(call{step: "A", act: "slow"}, "tool")}},
 		{name: "interrupted", answers: []answer{one(call{step: "A", act: "stay"}, "tool")}, stop: true},
-		{name: "retried", answers: []answer{one(call{step: "A", args: "cut"}, "cut"), one(a, "tool")}},
+		{name: "retried", answers: []answer{one(call{step: "A", args: "cut"}, "cut"), one(call{step: "B"}, "tool")}},
 	}
 }
 

@@ -9,12 +9,11 @@ type chat struct {
 }
 
 func (c *chat) begin(s *stream) {
-	s.id = "chatcmpl-1"
 	c.delta(s, object{"role": "assistant", "content": ""}, nil)
 }
 
 func (c *chat) delta(s *stream, delta object, finish any) {
-	s.send(object{"id": s.id, "object": "chat.completion.chunk", "created": 1, "model": s.model,
+	s.send(object{"id": s.id("chatcmpl-"), "object": "chat.completion.chunk", "created": 1, "model": s.model,
 		"choices": []object{{"index": 0, "delta": delta, "finish_reason": finish}}})
 }
 
@@ -45,12 +44,12 @@ func (c *chat) end(s *stream, reason string) {
 		if len(c.calls) > 0 {
 			message["tool_calls"] = c.calls
 		}
-		writeJSON(s.w, object{"id": s.id, "object": "chat.completion", "created": 1, "model": s.model, "usage": usage,
+		writeJSON(s.w, object{"id": s.id("chatcmpl-"), "object": "chat.completion", "created": 1, "model": s.model, "usage": usage,
 			"choices": []object{{"index": 0, "message": message, "finish_reason": reason}}})
 		return
 	}
 	c.delta(s, object{}, reason)
-	s.send(object{"id": s.id, "object": "chat.completion.chunk", "created": 1, "model": s.model, "choices": []object{}, "usage": usage})
+	s.send(object{"id": s.id("chatcmpl-"), "object": "chat.completion.chunk", "created": 1, "model": s.model, "choices": []object{}, "usage": usage})
 	_, _ = s.w.Write([]byte("data: [DONE]\n\n"))
 }
 

@@ -7,7 +7,7 @@ import (
 // gemini is Google's streamGenerateContent. Its calls are whole, and need no ids.
 type gemini struct{ parts []object }
 
-func (g *gemini) begin(s *stream) { s.id = "gemini-1" }
+func (g *gemini) begin(s *stream) {}
 
 func (g *gemini) response(s *stream, parts []object, finish string) object {
 	c := object{"index": 0}
@@ -17,7 +17,7 @@ func (g *gemini) response(s *stream, parts []object, finish string) object {
 	if finish != "" {
 		c["finishReason"] = finish
 	}
-	return object{"candidates": []object{c}, "modelVersion": s.model, "responseId": s.id,
+	return object{"candidates": []object{c}, "modelVersion": s.model, "responseId": s.id("gemini-"),
 		"usageMetadata": object{"promptTokenCount": 9, "candidatesTokenCount": 5, "totalTokenCount": 14}}
 }
 

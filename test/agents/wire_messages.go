@@ -6,7 +6,6 @@ import "encoding/json"
 type messages struct{ blocks []object }
 
 func (m *messages) begin(s *stream) {
-	s.id = "msg_1"
 	s.send(object{"type": "message_start", "message": m.message(s, nil)})
 }
 
@@ -15,7 +14,7 @@ func (m *messages) message(s *stream, reason any) object {
 	if reason == nil {
 		blocks = []object{}
 	}
-	return object{"id": s.id, "type": "message", "role": "assistant", "model": s.model, "content": blocks,
+	return object{"id": s.id("msg_"), "type": "message", "role": "assistant", "model": s.model, "content": blocks,
 		"stop_reason": reason, "stop_sequence": nil, "usage": object{"input_tokens": 9, "output_tokens": 5}}
 }
 

@@ -19,19 +19,18 @@ func (r *responses) send(s *stream, v object) {
 }
 
 func (r *responses) response(s *stream, status string) object {
-	return object{"id": s.id, "object": "response", "created_at": 1, "status": status, "model": s.model, "output": append([]object{}, r.output...),
+	return object{"id": s.id("resp_"), "object": "response", "created_at": 1, "status": status, "model": s.model, "output": append([]object{}, r.output...),
 		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": object{}, "parallel_tool_calls": true,
 		"temperature": 1, "tool_choice": "auto", "tools": []object{}, "top_p": 1}
 }
 
 func (r *responses) begin(s *stream) {
-	s.id = "resp_1"
 	r.send(s, object{"type": "response.created", "response": r.response(s, "in_progress")})
 }
 
 func (r *responses) text(s *stream, text string) {
 	index := len(r.output)
-	id := fmt.Sprint("msg_", index)
+	id := fmt.Sprintf("msg_%d_%d", s.turn, index)
 	part := func(text string) object {
 		return object{"type": "output_text", "text": text, "annotations": []object{}}
 	}
