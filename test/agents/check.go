@@ -14,12 +14,12 @@ import (
 
 // check returns how the fold of an output differs from what the model and the tools
 // recorded.
-func check(r *run, o output, data []byte) []string {
+func check(s script, o output, r *record, data []byte) []string {
 	a, err := client.Assemble(bytes.NewReader(data), "")
 	if err != nil {
 		return []string{err.Error()}
 	}
-	f := folded{run: r, output: o, note: o.notes[r.script.name], events: a.Events, calls: a.Calls()}
+	f := folded{script: s, output: o, record: r, note: o.notes[s.name], events: a.Events, got: a.Calls()}
 	f.rejections()
 	f.recognised(data)
 	f.checkCalls()
@@ -30,11 +30,12 @@ func check(r *run, o output, data []byte) []string {
 }
 
 type folded struct {
-	run    *run
+	script script
 	output output
+	*record
 	note   note
 	events []events.Event
-	calls  []*session.AssembledCall
+	got    []*session.AssembledCall
 	faults []string
 }
 
@@ -74,17 +75,14 @@ func (f *folded) recognised(data []byte) {
 // checkCalls compares the calls that the model said whole, in their order, and forbids
 // that others are complete.
 func (f *folded) checkCalls() {
-	m := f.run.model
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	var whole []told
-	for _, t := range m.told {
-		if (t.whole || f.run.ran("begin "+t.step)) && !f.note.silent {
+	for _, t := range f.Calls {
+		if (t.Whole || f.ran("begin "+t.Step)) && !f.note.silent {
 			whole = append(whole, t)
 		}
 	}
 	var seen []*session.AssembledCall
-	for _, c := range f.calls {
+	for _, c := range f.got {
 		if c.Complete && c.ArgsValid {
 			seen = append(seen, c)
 		} else {
@@ -94,7 +92,7 @@ func (f *folded) checkCalls() {
 	for i := range max(len(seen), len(whole)) {
 		switch {
 		case i >= len(seen):
-			f.fault("call %s is missing", whole[i].step)
+			f.fault("call %s is missing", whole[i].Step)
 		case i >= len(whole):
 			f.fault("call %s %s %s is none that the model completed", seen[i].ID, seen[i].Name, seen[i].ArgsText)
 		default:
@@ -119,22 +117,22 @@ func (f *folded) incomplete(c *session.AssembledCall) {
 }
 
 func (f *folded) checkCall(c *session.AssembledCall, t told) {
-	if c.ID != t.id && !f.output.ownIDs {
-		f.fault("call %s has the id %s", t.id, c.ID)
+	if c.ID != t.ID && !f.output.ownIDs {
+		f.fault("call %s has the id %s", t.ID, c.ID)
 	}
 	if f.output.ownArgs {
-		if !strings.Contains(string(c.Args), "mark "+t.step) {
-			f.fault("call %s has the args %s", t.step, c.Args)
+		if !strings.Contains(string(c.Args), "mark "+t.Step) {
+			f.fault("call %s has the args %s", t.Step, c.Args)
 		}
-	} else if c.Name != t.name || !sameJSON(c.Args, []byte(t.text)) && t.args == "" {
-		f.fault("call %s is %s %s, want %s %s", t.step, c.Name, c.Args, t.name, t.text)
+	} else if c.Name != t.Name || !sameJSON(c.Args, []byte(t.Args)) && t.Form == "" {
+		f.fault("call %s is %s %s, want %s %s", t.Step, c.Name, c.Args, t.Name, t.Args)
 	}
 	if want := f.status(t); c.Status != want {
-		f.fault("call %s is %s, want %s", t.step, c.Status, want)
+		f.fault("call %s is %s, want %s", t.Step, c.Status, want)
 	}
 	f.checkResult(c, t)
-	if f.run.script.person != "" && f.note.status == "" && !f.has(c, events.ToolCallAwaiting) {
-		f.fault("call %s never waited for a person", t.step)
+	if f.script.person != "" && f.note.status == "" && !f.has(c, events.ToolCallAwaiting) {
+		f.fault("call %s never waited for a person", t.Step)
 	}
 }
 
@@ -143,11 +141,11 @@ func (f *folded) status(t told) events.Status {
 	switch {
 	case f.note.status != "":
 		return events.Status(f.note.status)
-	case f.run.ran("throw " + t.step):
+	case f.ran("throw " + t.Step):
 		return events.Error
-	case f.run.ran("end " + t.step):
+	case f.ran("end " + t.Step):
 		return events.Completed
-	case f.run.script.person == "deny":
+	case f.script.person == "deny":
 		return events.Denied
 	}
 	return events.Cancelled
@@ -158,19 +156,19 @@ func (f *folded) status(t told) events.Status {
 func (f *folded) checkResult(c *session.AssembledCall, t told) {
 	want := ""
 	switch {
-	case f.run.ran("throw " + t.step):
-		want = "failed " + t.step
-	case f.run.ran("end " + t.step):
-		want = "did " + t.step
+	case f.ran("throw " + t.Step):
+		want = "failed " + t.Step
+	case f.ran("end " + t.Step):
+		want = "did " + t.Step
 	default:
 		return
 	}
 	got := string(f.result(c))
-	if sent := f.run.model.results[t.id]; sent != "" && !strings.Contains(sent, want) {
+	if sent := f.Results[t.ID]; sent != "" && !strings.Contains(sent, want) {
 		return // the program hides the text from the model
 	}
 	if !strings.Contains(got, want) {
-		f.fault("the result of call %s is %s, want %q in it", t.step, got, want)
+		f.fault("the result of call %s is %s, want %q in it", t.Step, got, want)
 	}
 }
 
@@ -205,7 +203,7 @@ func (f *folded) checkTexts() {
 				open[e.MessageID] += e.Content
 			}
 		case events.MessageFinished:
-			if !e.Superseded || f.run.script.stop { // what was interrupted is abandoned
+			if !e.Superseded || f.script.stop { // what was interrupted is abandoned
 				got.WriteString(open[e.MessageID])
 			}
 			delete(open, e.MessageID)
@@ -217,20 +215,20 @@ func (f *folded) checkTexts() {
 	}
 	rest := got.String()
 	var want []string
-	for _, t := range f.run.model.texts {
+	for _, t := range f.Texts {
 		rest = strings.TrimSpace(rest)
-		after, ok := strings.CutPrefix(rest, t.text)
-		if !ok && t.cut {
+		after, ok := strings.CutPrefix(rest, t.Text)
+		if !ok && t.Cut {
 			continue // what was cut may be abandoned
 		}
-		want = append(want, t.text)
+		want = append(want, t.Text)
 		if !ok {
 			f.fault("the text is %q, want %q", got.String(), want)
 			return
 		}
 		rest = after
 	}
-	if f.run.script.stop || f.run.script.person == "deny" {
+	if f.script.stop || f.script.person == "deny" {
 		return // programs say themselves that they were interrupted
 	}
 	if strings.TrimSpace(rest) != "" {

@@ -54,12 +54,18 @@ func goPins(dir string) ([]pin, error) {
 	return list, err
 }
 
+// installed returns the directory of a group.
+func (c cache) installed(group string) (string, error) {
+	kind := "pinned"
+	if c.latest {
+		kind = "latest"
+	}
+	return filepath.Join(c.dir, kind, group), nil
+}
+
 // install returns the directory of a group, and installs what is missing there.
 func (c cache) install(group string) (string, error) {
-	dir := filepath.Join(c.dir, "pinned", group)
-	if c.latest {
-		dir = filepath.Join(c.dir, "latest", group)
-	}
+	dir, _ := c.installed(group)
 	want, err := fingerprint(filepath.Join(sources, group))
 	if err != nil {
 		return dir, err

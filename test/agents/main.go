@@ -9,7 +9,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -34,10 +36,11 @@ func main() {
 	only := flag.String("only", ".", "regular expression of programs")
 	scripts := flag.String("scripts", ".", "regular expression of scripts")
 	keep := flag.String("keep", "", "directory in which the outputs are kept")
+	recheck := flag.Bool("recheck", false, "check the outputs in the directory of -keep again, without running programs")
 	parallel := flag.Int("parallel", 2, "number of programs that run at the same time")
 	flag.BoolVar(&verbose, "v", false, "print what programs write to their standard error")
 	flag.Parse()
-	b := bench{cache: c, keep: *keep, parallel: *parallel, only: regexp.MustCompile(*only), scripts: regexp.MustCompile(*scripts)}
+	b := bench{cache: c, keep: *keep, recheck: *recheck, parallel: *parallel, only: regexp.MustCompile(*only), scripts: regexp.MustCompile(*scripts)}
 	differ, err := b.run(context.Background(), os.Stdout)
 	switch {
 	case err != nil:
@@ -52,6 +55,7 @@ func main() {
 type bench struct {
 	cache         cache
 	keep          string
+	recheck       bool // what was kept is checked again
 	parallel      int
 	only, scripts *regexp.Regexp
 }
@@ -65,7 +69,11 @@ type row struct {
 
 // run runs the programs, prints a row for each output, and reports whether one differs.
 func (b bench) run(ctx context.Context, w io.Writer) (differ bool, err error) {
-	if _, err := b.cache.install(nodeGroup); err != nil {
+	install := b.cache.install
+	if b.recheck {
+		install = b.cache.installed
+	}
+	if _, err := install(nodeGroup); err != nil {
 		return false, err
 	}
 	var list []*program
@@ -83,7 +91,7 @@ func (b bench) run(ctx context.Context, w io.Writer) (differ bool, err error) {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			installing.Lock()
-			dir, err := b.cache.install(p.group)
+			dir, err := install(p.group)
 			installing.Unlock()
 			rows[i] = b.program(ctx, p, dir, err)
 		})
@@ -98,11 +106,17 @@ func (b bench) program(ctx context.Context, p *program, dir string, failed error
 	for i, o := range p.outputs {
 		rows[i] = row{program: p.name, format: o.format, version: version(dir, p.pkg)}
 	}
+	if failed != nil {
+		for i := range rows {
+			rows[i].differences = []string{"it cannot be installed: " + failed.Error()}
+		}
+		return rows
+	}
 	for _, s := range scripts() {
 		if !b.scripts.MatchString(s.name) {
 			continue
 		}
-		for i, list := range b.play(ctx, p, s, dir, failed) {
+		for i, list := range b.play(ctx, p, s, dir) {
 			cell := "ok"
 			switch {
 			case p.without[s.name] != "":
@@ -120,7 +134,7 @@ func (b bench) program(ctx context.Context, p *program, dir string, failed error
 }
 
 // play plays a script, and returns what differs in each output.
-func (b bench) play(ctx context.Context, p *program, s script, dir string, failed error) [][]string {
+func (b bench) play(ctx context.Context, p *program, s script, dir string) [][]string {
 	faults := make([][]string, len(p.outputs))
 	if p.without[s.name] != "" {
 		return faults
@@ -131,8 +145,8 @@ func (b bench) play(ctx context.Context, p *program, s script, dir string, faile
 		}
 		return faults
 	}
-	if failed != nil {
-		return all(failed)
+	if b.recheck {
+		return b.again(p, s)
 	}
 	r, err := newRun(p, s, dir, b.cache)
 	if err != nil {
@@ -143,11 +157,12 @@ func (b bench) play(ctx context.Context, p *program, s script, dir string, faile
 	if err != nil {
 		all(err)
 	}
+	rec := r.record()
 	for i, o := range p.outputs {
 		data, err := r.read(o, stdout)
 		if err == nil {
-			faults[i] = append(faults[i], check(r, o, data)...)
-			err = b.store(p, o, s, data)
+			faults[i] = append(faults[i], check(s, o, rec, data)...)
+			err = b.store(p, o, s, data, rec)
 		}
 		if err != nil {
 			faults[i] = append(faults[i], err.Error())
@@ -156,13 +171,38 @@ func (b bench) play(ctx context.Context, p *program, s script, dir string, faile
 	return faults
 }
 
-// store keeps an output.
-func (b bench) store(p *program, o output, s script, data []byte) error {
+// again checks what was kept of a script.
+func (b bench) again(p *program, s script) [][]string {
+	faults := make([][]string, len(p.outputs))
+	for i, o := range p.outputs {
+		var rec record
+		name := b.file(p, o, s)
+		data, err := os.ReadFile(name)
+		if err == nil {
+			var kept []byte
+			kept, err = os.ReadFile(name + ".record")
+			err = cmp.Or(err, json.Unmarshal(kept, &rec))
+		}
+		if err != nil {
+			faults[i] = []string{err.Error()}
+			continue
+		}
+		faults[i] = check(s, o, &rec, data)
+	}
+	return faults
+}
+
+// store keeps an output, and what the model and the tool recorded.
+func (b bench) store(p *program, o output, s script, data []byte, rec *record) error {
 	if b.keep == "" {
 		return nil
 	}
-	name := strings.ReplaceAll(fmt.Sprintf("%s-%s-%s.jsonl", p.name, o.format, s.name), " ", "-")
-	return os.WriteFile(filepath.Join(b.keep, name), data, 0o600)
+	name := b.file(p, o, s)
+	return cmp.Or(os.WriteFile(name, data, 0o600), os.WriteFile(name+".record", encode(rec), 0o600))
+}
+
+func (b bench) file(p *program, o output, s script) string {
+	return filepath.Join(b.keep, strings.ReplaceAll(fmt.Sprintf("%s-%s-%s.jsonl", p.name, o.format, s.name), " ", "-"))
 }
 
 func (b bench) print(w io.Writer, list [][]row) (differ bool) {

@@ -26,28 +26,40 @@ type model struct {
 	script script
 	tool   tool
 
-	mu      sync.Mutex
-	turns   int
-	told    []told
-	results map[string]string // what the program sent as the results of its tools, by the id of the call, or its step where the format has no ids
-	texts   []said
+	mu    sync.Mutex
+	turns int
+	record
 }
+
+// A record is what the model said and was told, and what the tool did.
+type record struct {
+	Calls   []told            `json:"calls"`
+	Texts   []said            `json:"texts"`
+	Results map[string]string `json:"results"` // that the program sent to the model, by the id of the call
+	Tool    string            `json:"tool"`    // lines: "begin A", "end A", "throw A"
+}
+
+// ran reports whether the tool recorded a line.
+func (r *record) ran(line string) bool { return strings.Contains("\n"+r.Tool, "\n"+line+"\n") }
 
 // said is a text as the model said it.
 type said struct {
-	text string
-	cut  bool // its answer was cut off
+	Text string `json:"text"`
+	Cut  bool   `json:"cut,omitempty"` // its answer was cut off
 }
 
 // told is a call as the model said it.
 type told struct {
-	call
-	id, name, text string // text is that of the args
-	whole          bool   // the args are whole JSON, and so was the answer
+	Step  string `json:"step"`
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Args  string `json:"args"`
+	Form  string `json:"form,omitempty"` // as call.args
+	Whole bool   `json:"whole"`          // the args are whole JSON, and so was the answer
 }
 
 func newModel(s script, t tool) *model {
-	m := &model{script: s, tool: t, results: map[string]string{}}
+	m := &model{script: s, tool: t, record: record{Results: map[string]string{}}}
 	m.Server = httptest.NewServer(http.HandlerFunc(m.serve))
 	return m
 }
@@ -93,38 +105,38 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	if turn < len(m.script.answers) {
 		a = m.script.answers[turn]
 	}
-	calls := m.record(turn, a)
+	calls := m.say(turn, a)
 	m.mu.Unlock()
 	m.play(s, out, a, calls)
 }
 
-// record returns the calls of an answer as they are said.
-func (m *model) record(turn int, a answer) []told {
+// say records an answer, and returns its calls as they are said.
+func (m *model) say(turn int, a answer) []told {
 	var list []told
 	for _, c := range a.calls {
 		args, err := json.Marshal(m.tool.args(c))
 		if err != nil {
 			panic(err) // args are maps of strings
 		}
-		t := told{call: c, id: fmt.Sprintf("call_%s%d", c.step, turn), name: m.tool.name, text: string(args), whole: c.args == "" && a.end != "cut"}
+		t := told{Step: c.step, ID: fmt.Sprintf("call_%s%d", c.step, turn), Name: m.tool.name, Args: string(args), Form: c.args, Whole: c.args == "" && a.end != "cut"}
 		switch c.args {
 		case "cut":
-			t.text = t.text[:len(t.text)-4]
+			t.Args = t.Args[:len(t.Args)-4]
 		case "invalid":
-			t.text = t.text[:len(t.text)-1] + `,]`
+			t.Args = t.Args[:len(t.Args)-1] + `,]`
 		}
 		list = append(list, t)
 	}
-	m.told = append(m.told, list...)
+	m.Calls = append(m.Calls, list...)
 	for _, t := range a.texts {
-		m.texts = append(m.texts, said{t, a.end == "cut"})
+		m.Texts = append(m.Texts, said{t, a.end == "cut"})
 	}
 	return list
 }
 
 func (m *model) learn(results []result) {
 	for _, r := range results {
-		m.results[r.id] = r.text
+		m.Results[r.id] = r.text
 	}
 }
 

@@ -11,12 +11,31 @@ func libraries() []*program {
 		library("langgraph modes", "langchain", "@langchain/langgraph", "langchain.mjs", output{format: "langchain", texts: true}, "modes"),
 		library("langgraph events", "langchain", "@langchain/langgraph", "langchain.mjs", output{format: "langchain", texts: true}, "events"),
 		library("langgraph v3", "langchain", "@langchain/langgraph", "langchain.mjs", output{format: "langgraph-protocol", texts: true}, "protocol"),
-		library("strands", "strands", "@strands-agents/sdk", "strands.mjs", output{format: "strands", texts: true}),
-		library("mastra", "mastra", "@mastra/core", "mastra.mjs", output{format: "vercel-ui", texts: true}, "ai-sdk"),
-		library("mastra full", "mastra", "@mastra/core", "mastra.mjs", output{format: "vercel-ui", texts: true}, "full"),
-		library("adk", "adk", "@google/adk", "adk.mjs", output{format: "adk", texts: true}),
-		library("tanstack", "tanstack", "@tanstack/ai", "tanstack.mjs", output{format: "ag-ui", texts: true}),
+		withoutPerson(library("strands", "strands", "@strands-agents/sdk", "strands.mjs", output{format: "strands", texts: true})),
+		withoutPerson(library("mastra", "mastra", "@mastra/core", "mastra.mjs", output{format: "vercel-ui", texts: true}, "ai-sdk")),
+		withoutPerson(library("mastra full", "mastra", "@mastra/core", "mastra.mjs", output{format: "vercel-ui", texts: true}, "full")),
+		withoutPerson(library("adk", "adk", "@google/adk", "adk.mjs", output{format: "adk", texts: true})),
+		withoutPerson(library("tanstack", "tanstack", "@tanstack/ai", "tanstack.mjs", output{format: "ag-ui", texts: true})),
+		goLibrary("openai-go", "openai", "github.com/openai/openai-go/v3", "openai-chat"),
+		goLibrary("openai-go responses", "responses", "github.com/openai/openai-go/v3", "openai-responses"),
+		goLibrary("anthropic-sdk-go", "anthropic", "github.com/anthropics/anthropic-sdk-go", "anthropic"),
+		goLibrary("genai", "genai", "google.golang.org/genai", "gemini"),
+		goLibrary("eino", "eino", "github.com/cloudwego/eino", "openai-chat"),
 	}
+}
+
+// goLibrary is a program that prints what a Go library marshals.
+func goLibrary(name, kind, pkg, format string) *program {
+	return withoutPerson(&program{
+		name: name, group: "go", pkg: pkg, tool: mark, outputs: []output{{format: format, texts: true}},
+		start: func(r *run) command { return command{args: []string{filepath.Join(r.group, "program"), kind}} },
+	})
+}
+
+// withoutPerson is a program whose script has no person.
+func withoutPerson(p *program) *program {
+	p.without = map[string]string{"denied": noPerson, "approval": noPerson}
+	return p
 }
 
 // library is a program that runs a script of its group.

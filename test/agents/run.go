@@ -73,10 +73,19 @@ esac
 echo "end $1" >>ran; echo "did $1"
 `
 
-// ran returns whether the tool recorded a line.
-func (r *run) ran(line string) bool {
+// record returns what was recorded so far.
+func (r *run) record() *record {
+	r.model.mu.Lock()
+	defer r.model.mu.Unlock()
+	rec := r.model.record
+	rec.Tool = r.marks()
+	return &rec
+}
+
+// marks returns what the tool recorded.
+func (r *run) marks() string {
 	b, _ := os.ReadFile(filepath.Join(r.work, "ran")) // absent until the tool runs
-	return bytes.Contains(b, []byte(line+"\n"))
+	return string(b)
 }
 
 // play runs the program and returns what it printed.
@@ -172,7 +181,7 @@ func (r *run) interrupt(ctx context.Context, p *os.Process, in io.Writer) {
 	}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for !r.ran("begin A") {
+	for !strings.Contains(r.marks(), "begin A") {
 		select {
 		case <-ctx.Done():
 			return

@@ -26,10 +26,10 @@ func (c *chat) text(s *stream, text string) {
 
 func (c *chat) call(s *stream, t told, _ bool) {
 	index := len(c.calls)
-	head := object{"id": t.id, "type": "function", "function": object{"name": t.name, "arguments": t.text}}
+	head := object{"id": t.ID, "type": "function", "function": object{"name": t.Name, "arguments": t.Args}}
 	c.calls = append(c.calls, head)
-	c.delta(s, object{"tool_calls": []object{{"index": index, "id": t.id, "type": "function", "function": object{"name": t.name, "arguments": ""}}}}, nil)
-	for _, a := range halves(t.text) {
+	c.delta(s, object{"tool_calls": []object{{"index": index, "id": t.ID, "type": "function", "function": object{"name": t.Name, "arguments": ""}}}}, nil)
+	for _, a := range halves(t.Args) {
 		c.delta(s, object{"tool_calls": []object{{"index": index, "function": object{"arguments": a}}}}, nil)
 	}
 }

@@ -36,7 +36,7 @@ func (g *gemini) call(s *stream, c told, open bool) {
 	if open {
 		return // no call is cut
 	}
-	g.part(s, object{"functionCall": object{"id": c.id, "name": c.name, "args": json.RawMessage(c.text)}})
+	g.part(s, object{"functionCall": object{"id": c.ID, "name": c.Name, "args": json.RawMessage(c.Args)}})
 }
 
 func (g *gemini) end(s *stream, reason string) {

@@ -40,13 +40,13 @@ func (m *messages) text(s *stream, text string) {
 
 func (m *messages) call(s *stream, c told, open bool) {
 	var deltas []object
-	for _, a := range halves(c.text) {
+	for _, a := range halves(c.Args) {
 		deltas = append(deltas, object{"type": "input_json_delta", "partial_json": a})
 	}
 	input := object{}
-	_ = json.Unmarshal([]byte(c.text), &input) // invalid args have no place in a whole answer
-	m.block(s, object{"type": "tool_use", "id": c.id, "name": c.name, "input": object{}},
-		object{"type": "tool_use", "id": c.id, "name": c.name, "input": input}, deltas, open)
+	_ = json.Unmarshal([]byte(c.Args), &input) // invalid args have no place in a whole answer
+	m.block(s, object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": object{}},
+		object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": input}, deltas, open)
 }
 
 func (m *messages) end(s *stream, reason string) {

@@ -58,20 +58,20 @@ func (r *responses) done(s *stream, item object) {
 
 func (r *responses) call(s *stream, c told, open bool) {
 	index := len(r.output)
-	id := "fc_" + strings.TrimPrefix(c.id, "call_")
+	id := "fc_" + strings.TrimPrefix(c.ID, "call_")
 	item := func(status, args string) object {
-		return object{"id": id, "type": "function_call", "status": status, "call_id": c.id, "name": c.name, "arguments": args}
+		return object{"id": id, "type": "function_call", "status": status, "call_id": c.ID, "name": c.Name, "arguments": args}
 	}
 	r.send(s, object{"type": "response.output_item.added", "output_index": index, "item": item("in_progress", "")})
-	for _, a := range halves(c.text) {
+	for _, a := range halves(c.Args) {
 		r.send(s, object{"type": "response.function_call_arguments.delta", "item_id": id, "output_index": index, "delta": a})
 	}
 	if open {
-		r.output = append(r.output, item("incomplete", c.text))
+		r.output = append(r.output, item("incomplete", c.Args))
 		return
 	}
-	r.send(s, object{"type": "response.function_call_arguments.done", "item_id": id, "output_index": index, "name": c.name, "arguments": c.text})
-	r.done(s, item("completed", c.text))
+	r.send(s, object{"type": "response.function_call_arguments.done", "item_id": id, "output_index": index, "name": c.Name, "arguments": c.Args})
+	r.done(s, item("completed", c.Args))
 }
 
 func (r *responses) end(s *stream, reason string) {
