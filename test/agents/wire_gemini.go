@@ -33,8 +33,8 @@ func (g *gemini) text(s *stream, text string) {
 }
 
 func (g *gemini) call(s *stream, c told, open bool) {
-	if open {
-		return // no call is cut
+	if open || !json.Valid([]byte(c.Args)) {
+		return // its calls are whole JSON
 	}
 	g.part(s, object{"functionCall": object{"id": c.ID, "name": c.Name, "args": json.RawMessage(c.Args)}})
 }
