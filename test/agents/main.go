@@ -229,7 +229,7 @@ func (b bench) print(w io.Writer, list [][]row) (differ bool) {
 		for _, r := range rows {
 			for _, d := range r.differences {
 				differ = true
-				fmt.Fprintf(w, "%s, %s: %s\n", r.program, r.format, d)
+				fmt.Fprintf(w, "%s, %s: %.300s\n", r.program, r.format, d)
 			}
 		}
 	}

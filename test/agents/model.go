@@ -45,7 +45,7 @@ func (r *record) ran(line string) bool { return strings.Contains("\n"+r.Tool, "\
 // said is a text as the model said it.
 type said struct {
 	Text string `json:"text"`
-	Cut  bool   `json:"cut,omitempty"` // its answer was cut off
+	Cut  bool   `json:"cut,omitempty"` // its answer was cut off, or was not the one to the prompt
 }
 
 // told is a call as the model said it.
@@ -129,7 +129,7 @@ func (m *model) say(turn int, a answer) []told {
 	}
 	m.Calls = append(m.Calls, list...)
 	for _, t := range a.texts {
-		m.Texts = append(m.Texts, said{t, a.end == "cut"})
+		m.Texts = append(m.Texts, said{t, a.end == "cut" || turn > len(m.script.answers)}) // programs ask again for themselves
 	}
 	return list
 }

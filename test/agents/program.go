@@ -21,21 +21,25 @@ type program struct {
 	missing string            // why the program cannot be run here
 }
 
-// An output is a stream of a program in a format.
+// An output is a stream of a program in a format, and what it has of its own.
 type output struct {
-	format  string
-	files   string          // pattern below the home directory; "" is the standard output
-	notes   map[string]note // by script: what is right for this output though it is not what the model said
-	ownIDs  bool            // the calls have other ids than those of the model
-	ownArgs bool            // name and args are those of the program
-	texts   bool            // whether texts are compared
+	format    string
+	files     string          // pattern below the home directory; "" is the standard output
+	notes     map[string]note // by script
+	texts     bool            // it has the texts of the model
+	ownIDs    bool            // the calls have other ids than those of the model
+	ownArgs   bool            // name and args are those of the program, and have the command of the shell
+	bare      bool            // the calls have neither args nor results
+	unordered bool            // parallel calls come as they start
+	unasked   bool            // it does not state that a person was asked
 }
 
-// A note is a difference that the program makes.
+// A note is what a program does in a script that the model and the tool do not show.
 type note struct {
-	status string // of the calls
-	silent bool   // the calls are not in the output
-	why    string
+	status   string // of the calls
+	silent   bool   // the calls are not in the output
+	repaired bool   // args that the model did not end are whole
+	why      string
 }
 
 func programs() []*program {

@@ -11,6 +11,8 @@ func terminal() []*program {
 		codexExec(), codexServer(),
 		geminiCLI(), qwen("qwen"), qwen("qwen-partial", "--include-partial-messages"),
 		opencode("opencode", "@ai-sdk/openai-compatible", "/v1"), opencode("opencode-anthropic", "@ai-sdk/anthropic", "/v1"),
+		acp(geminiCLI(), output{bare: true, ownIDs: true}, "--acp", "--skip-trust", "-m", "gemini-2.5-pro"), acp(qwen("qwen"), output{ownArgs: true}, "--acp", "-m", "m"),
+		acp(opencode("opencode", "@ai-sdk/openai-compatible", "/v1"), output{ownArgs: true}, "acp"),
 		pi("pi", "openai-completions", "/v1"), pi("pi-anthropic", "anthropic-messages", ""),
 	}
 }
@@ -18,7 +20,7 @@ func terminal() []*program {
 func claude(name string, more ...string) *program {
 	out := []output{{format: "claude-code", texts: true}}
 	if len(more) == 0 {
-		out = append(out, output{format: "claude-transcript", files: ".claude/projects/*/*.jsonl", texts: true})
+		out = append(out, output{format: "claude-transcript", unasked: true, files: ".claude/projects/*/*.jsonl", texts: true})
 	}
 	return &program{
 		name: name, group: "claude", pkg: "@anthropic-ai/claude-code", tool: shell("Bash", "command", "description"), outputs: out,
@@ -76,9 +78,7 @@ func codexExec() *program {
 	return &program{
 		name: "codex exec", group: "codex", pkg: "@openai/codex", tool: shell("exec_command", "cmd"),
 		outputs: []output{
-			{format: "codex-exec", ownIDs: true, ownArgs: true, texts: true, notes: map[string]note{
-				"interrupted": {silent: true, why: "it prints a command when it ends, or after a second"},
-			}},
+			{format: "codex-exec", ownIDs: true, ownArgs: true, unordered: true, texts: true, notes: map[string]note{"interrupted": noStart}},
 			{format: "codex-rollout", files: ".codex/sessions/*/*/*/rollout-*.jsonl", texts: true},
 		},
 		start: func(r *run) command {
@@ -91,10 +91,13 @@ func codexExec() *program {
 
 const noPerson = "it asks no person"
 
+// noStart is the note of Codex for a call that was interrupted.
+var noStart = note{silent: true, why: "it does not print a command before the command ends or runs for a while"}
+
 func codexServer() *program {
 	return &program{
 		name: "codex app-server", group: "codex", pkg: "@openai/codex", tool: shell("exec_command", "cmd"),
-		outputs: []output{{format: "codex-app-server", ownIDs: true, ownArgs: true, texts: true}},
+		outputs: []output{{format: "codex-app-server", ownArgs: true, unordered: true, texts: true, notes: map[string]note{"interrupted": noStart}}},
 		start:   func(r *run) command { return codexHome(r, append([]string{"app-server"}, codexProvider(r)...)...) },
 		talk:    codexTalk,
 		stop: func(r *run) any {
@@ -110,9 +113,9 @@ func codexTalk(r *run, line []byte) ([]any, bool) {
 		Method string
 		Result struct{ Thread, Turn struct{ ID string } }
 	}
-	policy, sandbox := "never", "danger-full-access"
+	policy := "never"
 	if r.script.person != "" {
-		policy, sandbox = "untrusted", "read-only"
+		policy = "untrusted"
 	}
 	switch {
 	case line == nil:
@@ -126,7 +129,7 @@ func codexTalk(r *run, line []byte) ([]any, bool) {
 	case m.Method != "":
 	case m.ID == 1.0:
 		return []any{object{"method": "initialized"}, object{"id": 2, "method": "thread/start", "params": object{"model": "gpt-5", "cwd": r.work,
-			"approvalPolicy": policy, "sandbox": sandbox}}}, false
+			"approvalPolicy": policy, "sandbox": "danger-full-access"}}}, false
 	case m.ID == 2.0:
 		r.thread = m.Result.Thread.ID
 		return []any{object{"id": 3, "method": "turn/start", "params": object{"threadId": r.thread, "input": []object{{"type": "text", "text": prompt}}}}}, false
@@ -139,7 +142,9 @@ func codexTalk(r *run, line []byte) ([]any, bool) {
 func geminiCLI() *program {
 	return &program{
 		name: "gemini", group: "gemini", pkg: "@google/gemini-cli", tool: shell("run_shell_command", "command", "description"),
-		outputs: []output{{format: "gemini-cli", ownIDs: true, texts: true}},
+		outputs: []output{{format: "gemini-cli", ownIDs: true, unasked: true, texts: true, notes: map[string]note{
+			"throws": {status: "completed", why: "a command that fails is a success, and its exit status is not in the output"},
+		}}},
 		start: func(r *run) command {
 			return command{
 				args: []string{filepath.Join(r.node, "node"), modules(r, "@google/gemini-cli/bundle/gemini.js"), "-p", prompt, "--approval-mode", mode(r, "yolo"), "--skip-trust", "-m", "gemini-2.5-pro", "-o", "stream-json"},
@@ -163,7 +168,9 @@ func mode(r *run, open string) string {
 func qwen(name string, more ...string) *program {
 	return &program{
 		name: name, group: "qwen", pkg: "@qwen-code/qwen-code", tool: shell("run_shell_command", "command", "description"),
-		outputs: []output{{format: "claude-code", texts: true}},
+		outputs: []output{{format: "claude-code", texts: true, notes: map[string]note{
+			"cut-args": {repaired: true, why: "it completes cut args, and does not run the call"},
+		}}},
 		start: func(r *run) command {
 			args := []string{filepath.Join(r.node, "node"), modules(r, "@qwen-code/qwen-code/cli.js"), "-p", prompt, "--approval-mode", mode(r, "yolo"), "-m", "m", "-o", "stream-json"}
 			return command{
@@ -173,14 +180,19 @@ func qwen(name string, more ...string) *program {
 					"telemetry": object{"enabled": false}, "privacy": object{"usageStatisticsEnabled": false}, "general": object{"disableAutoUpdate": true}})},
 			}
 		},
-		without: map[string]string{"approval": noPerson},
+		without: map[string]string{"denied": noPerson, "approval": noPerson},
 	}
 }
 
 func opencode(name, npm, suffix string) *program {
 	return &program{
 		name: name, group: "opencode", pkg: "opencode-ai", tool: shell("bash", "command", "description"),
-		outputs: []output{{format: "opencode", texts: true}},
+		outputs: []output{{format: "opencode", unasked: true, texts: true, notes: map[string]note{
+			"invalid-args": {repaired: true, why: "it replaces the call by one of the tool invalid"},
+			"cut-args":     {repaired: true, why: "as with invalid args"},
+			"throws":       {status: "completed", why: "a command that fails is completed, with its exit status beside the output"},
+			"interrupted":  {silent: true, why: "it prints a call when it has ended"},
+		}}},
 		start: func(r *run) command {
 			permission := map[bool]string{true: "allow", false: "ask"}[r.script.person == ""]
 			config := object{"autoupdate": false, "share": "disabled", "permission": permission, "model": "mock/m", "small_model": "mock/m",
