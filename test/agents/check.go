@@ -119,7 +119,7 @@ func (f *folded) same(c *session.AssembledCall, t told) bool {
 
 // incomplete checks a call whose args are not whole: it has an end, and not a good one.
 func (f *folded) incomplete(c *session.AssembledCall) {
-	if !f.ended(c, events.Error, events.Denied, events.Cancelled) {
+	if !f.ended(c, events.Error, events.Denied, events.Cancelled, events.Status(f.note.status)) {
 		f.fault("call %s with args %q is %s", c.ID, c.ArgsText, c.Status)
 	}
 }

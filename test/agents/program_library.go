@@ -6,11 +6,11 @@ func libraries() []*program {
 	return []*program{
 		library("ai-sdk", "ai", "ai", "ai.mjs", output{format: "vercel-ui", texts: true}, "chat"),
 		library("ai-sdk responses", "ai", "ai", "ai.mjs", output{format: "vercel-ui", texts: true}, "responses"),
-		library("openai-agents", "openai-agents", "@openai/agents", "agents.mjs", output{format: "openai-agents", texts: true}, "responses"),
-		library("openai-agents chat", "openai-agents", "@openai/agents", "agents.mjs", output{format: "openai-agents", texts: true}, "chat"),
-		library("langgraph modes", "langchain", "@langchain/langgraph", "langchain.mjs", output{format: "langchain", texts: true}, "modes"),
-		library("langgraph events", "langchain", "@langchain/langgraph", "langchain.mjs", output{format: "langchain", texts: true}, "events"),
-		library("langgraph v3", "langchain", "@langchain/langgraph", "langchain.mjs", output{format: "langgraph-protocol", texts: true}, "protocol"),
+		library("openai-agents", "openai-agents", "@openai/agents", "agents.mjs", agentsOutput(), "responses"),
+		library("openai-agents chat", "openai-agents", "@openai/agents", "agents.mjs", agentsOutput(), "chat"),
+		library("langgraph modes", "langchain", "@langchain/langgraph", "langchain.mjs", langchainOutput("langchain"), "modes"),
+		library("langgraph events", "langchain", "@langchain/langgraph", "langchain.mjs", langchainOutput("langchain"), "events"),
+		library("langgraph v3", "langchain", "@langchain/langgraph", "langchain.mjs", langchainOutput("langgraph-protocol"), "protocol"),
 		withoutPerson(library("strands", "strands", "@strands-agents/sdk", "strands.mjs", output{format: "strands", texts: true})),
 		withoutPerson(library("mastra", "mastra", "@mastra/core", "mastra.mjs", output{format: "vercel-ui", texts: true}, "ai-sdk")),
 		withoutPerson(library("mastra full", "mastra", "@mastra/core", "mastra.mjs", output{format: "vercel-ui", texts: true}, "full")),
@@ -22,6 +22,17 @@ func libraries() []*program {
 		goLibrary("genai", "genai", "google.golang.org/genai", "gemini"),
 		goLibrary("eino", "eino", "github.com/cloudwego/eino", "openai-chat"),
 	}
+}
+
+func agentsOutput() output {
+	text := note{status: "completed", why: "a failure is an output, whose text alone says so"}
+	return output{format: "openai-agents", texts: true, notes: map[string]note{"throws": text, "invalid-args": text}}
+}
+
+func langchainOutput(format string) output {
+	return output{format: format, texts: true, notes: map[string]note{
+		"denied": {status: "error", why: "the result of a call that a person refused is an error"},
+	}}
 }
 
 // goLibrary is a program that prints what a Go library marshals.

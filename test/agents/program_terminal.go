@@ -78,7 +78,7 @@ func codexExec() *program {
 	return &program{
 		name: "codex exec", group: "codex", pkg: "@openai/codex", tool: shell("exec_command", "cmd"),
 		outputs: []output{
-			{format: "codex-exec", ownIDs: true, ownArgs: true, unordered: true, texts: true, notes: map[string]note{"interrupted": noStart}},
+			{format: "codex-exec", ownIDs: true, ownArgs: true, unordered: true, texts: true},
 			{format: "codex-rollout", files: ".codex/sessions/*/*/*/rollout-*.jsonl", texts: true},
 		},
 		start: func(r *run) command {
@@ -91,13 +91,10 @@ func codexExec() *program {
 
 const noPerson = "it asks no person"
 
-// noStart is the note of Codex for a call that was interrupted.
-var noStart = note{silent: true, why: "it does not print a command before the command ends or runs for a while"}
-
 func codexServer() *program {
 	return &program{
 		name: "codex app-server", group: "codex", pkg: "@openai/codex", tool: shell("exec_command", "cmd"),
-		outputs: []output{{format: "codex-app-server", ownArgs: true, unordered: true, texts: true, notes: map[string]note{"interrupted": noStart}}},
+		outputs: []output{{format: "codex-app-server", ownArgs: true, unordered: true, texts: true}},
 		start:   func(r *run) command { return codexHome(r, append([]string{"app-server"}, codexProvider(r)...)...) },
 		talk:    codexTalk,
 		stop: func(r *run) any {

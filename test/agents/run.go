@@ -188,7 +188,9 @@ func (r *run) interrupt(ctx context.Context, p *os.Process, in io.Writer) {
 		case <-tick.C:
 		}
 	}
-	<-tick.C // the program may print that the call runs
+	for range 30 { // until the program prints that the call runs
+		<-tick.C
+	}
 	if r.program.stop != nil {
 		_, _ = in.Write(append(encode(r.program.stop(r)), '\n'))
 		return
