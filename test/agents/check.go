@@ -20,6 +20,10 @@ func check(s script, o output, r *record, data []byte) []string {
 		return []string{err.Error()}
 	}
 	f := folded{script: s, output: o, record: r, note: o.notes[s.name], events: a.Events, got: a.Calls()}
+	if o.refused {
+		f.checkRefused()
+		return f.faults
+	}
 	f.rejections()
 	if len(f.faults) == 0 {
 		f.recognised(data)
@@ -57,6 +61,13 @@ func (f *folded) rejections() {
 	}
 }
 
+// checkRefused checks that an output which is not read is rejected, and shows no call.
+func (f *folded) checkRefused() {
+	if client.Rejections(f.events).Count == 0 || len(f.got) > 0 {
+		f.fault("it is not refused: it has %d calls", len(f.got))
+	}
+}
+
 // recognised checks that the format was recognised: read as it, the events are the same.
 func (f *folded) recognised(data []byte) {
 	b, err := client.Assemble(bytes.NewReader(data), f.output.format)
@@ -79,7 +90,7 @@ func (f *folded) recognised(data []byte) {
 func (f *folded) checkCalls() {
 	var missing []told
 	for _, t := range f.Calls {
-		if (t.Whole || f.ran("begin "+t.Step)) && !f.note.silent {
+		if t.Whole || f.ran("begin "+t.Step) {
 			missing = append(missing, t)
 		}
 	}
@@ -102,6 +113,9 @@ func (f *folded) checkCalls() {
 		missing = slices.Delete(missing, i, i+1)
 	}
 	for _, t := range missing {
+		if f.note.silent {
+			continue
+		}
 		f.fault("call %s is missing", t.Step)
 	}
 }
@@ -117,9 +131,11 @@ func (f *folded) same(c *session.AssembledCall, t told) bool {
 	return c.Name == t.Name && (sameJSON(c.Args, []byte(t.Args)) || t.Form != "" && c.ID == t.ID)
 }
 
-// incomplete checks a call whose args are not whole: it has an end, and not a good one.
+// incomplete checks a call whose args are not whole: it has an end, and a good one only
+// if the program answered the model so.
 func (f *folded) incomplete(c *session.AssembledCall) {
-	if !f.ended(c, events.Error, events.Denied, events.Cancelled, events.Status(f.note.status)) {
+	answered := c.Status == events.Completed && f.Results[c.ID] != ""
+	if !answered && !f.ended(c, events.Error, events.Denied, events.Cancelled) {
 		f.fault("call %s with args %q is %s", c.ID, c.ArgsText, c.Status)
 	}
 }

@@ -50,7 +50,7 @@ func seen(t *testing.T) []string {
 			t.Fatalf("%s: %s does not pin %s", p.name, p.group, p.pkg)
 		}
 		for _, o := range p.outputs {
-			if v := p.pkg + " " + list[i].version; !slices.Contains(versions[o.format], v) {
+			if v := p.pkg + " " + list[i].version; !o.refused && !slices.Contains(versions[o.format], v) {
 				versions[o.format] = append(versions[o.format], v)
 			}
 		}

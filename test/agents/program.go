@@ -32,12 +32,13 @@ type output struct {
 	bare      bool            // the calls have neither args nor results
 	unordered bool            // parallel calls come as they start
 	unasked   bool            // it does not state that a person was asked
+	refused   bool            // it is of no format that is read, and is rejected
 }
 
 // A note is what a program does in a script that the model and the tool do not show.
 type note struct {
 	status   string // of the calls
-	silent   bool   // the calls are not in the output
+	silent   bool   // the calls may be absent
 	repaired bool   // args that the model did not end are whole
 	why      string
 }

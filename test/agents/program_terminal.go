@@ -11,7 +11,7 @@ func terminal() []*program {
 		codexExec(), codexServer(),
 		geminiCLI(), qwen("qwen"), qwen("qwen-partial", "--include-partial-messages"),
 		opencode("opencode", "@ai-sdk/openai-compatible", "/v1"), opencode("opencode-anthropic", "@ai-sdk/anthropic", "/v1"),
-		acp(geminiCLI(), output{bare: true, ownIDs: true}, "--acp", "--skip-trust", "-m", "gemini-2.5-pro"), acp(qwen("qwen"), output{ownArgs: true}, "--acp", "-m", "m"),
+		whole(acp(geminiCLI(), output{bare: true, ownIDs: true}, "--acp", "--skip-trust", "-m", "gemini-2.5-pro")), acp(qwen("qwen"), output{ownArgs: true}, "--acp", "-m", "m"),
 		acp(opencode("opencode", "@ai-sdk/openai-compatible", "/v1"), output{ownArgs: true}, "acp"),
 		pi("pi", "openai-completions", "/v1"), pi("pi-anthropic", "anthropic-messages", ""),
 	}
@@ -150,7 +150,7 @@ func geminiCLI() *program {
 					"telemetry": object{"enabled": false}, "privacy": object{"usageStatisticsEnabled": false}, "general": object{"enableAutoUpdate": false}})},
 			}
 		},
-		without: map[string]string{"approval": noPerson, "invalid-args": "the wire has no text of args"},
+		without: map[string]string{"approval": noPerson, "invalid-args": wholeCalls},
 	}
 }
 

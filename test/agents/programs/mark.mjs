@@ -2,6 +2,7 @@
 import { appendFileSync } from "node:fs";
 
 export const { BASE: base, SCRIPT: script, PERSON: person } = process.env;
+globalThis.console = new console.Console(process.stderr, process.stderr); // libraries log
 const record = (line) => appendFileSync(process.env.RAN, line + "\n");
 const wait = (ms, signal) => new Promise((done, fail) => {
   const timer = setTimeout(done, ms);

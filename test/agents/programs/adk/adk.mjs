@@ -4,7 +4,6 @@ import { GoogleGenAI } from "@google/genai";
 import { z } from "zod";
 import { base, mark, print, prompt, description, stopping } from "../mark.mjs";
 
-A.setLogLevel(A.LogLevel.ERROR);
 const model = new A.Gemini({ model: "gemini-2.5-pro", apiKey: "k" });
 Object.defineProperty(model, "apiClient", { value: new GoogleGenAI({ apiKey: "k", httpOptions: { baseUrl: base } }) });
 const agent = new A.LlmAgent({
