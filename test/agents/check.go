@@ -221,6 +221,10 @@ func (f *folded) has(c *session.AssembledCall, kind events.Type) bool {
 // checkTexts checks that the texts of the model are there once, in order, in messages
 // that were not superseded.
 func (f *folded) checkTexts() {
+	// A message in which the run was interrupted or failed is abandoned.
+	kept := f.script.stop || slices.ContainsFunc(f.events, func(e events.Event) bool {
+		return e.Type == events.RunFinished && e.Status != events.Completed
+	})
 	var got strings.Builder
 	open := map[string]string{} // texts of messages that are not finished
 	var order []string
@@ -232,7 +236,7 @@ func (f *folded) checkTexts() {
 				open[e.MessageID] += e.Content
 			}
 		case events.MessageFinished:
-			if !e.Superseded || f.script.stop { // what was interrupted is abandoned
+			if !e.Superseded || kept {
 				got.WriteString(open[e.MessageID])
 			}
 			delete(open, e.MessageID)
