@@ -15,6 +15,7 @@ type program struct {
 	start   func(r *run) command
 	talk    func(r *run, line []byte) (replies []any, done bool) // answers a line of its output; first of all the line nil
 	stop    func(r *run) any                                     // the message that interrupts it; without it, SIGINT does
+	both    bool                                                 // the output is the messages of both sides
 	outputs []output
 
 	without map[string]string // scripts that the program has nothing for, with the reason

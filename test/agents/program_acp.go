@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// acp makes of a terminal agent one that speaks the Agent Client Protocol, whose messages
-// of the agent are the output.
+// acp makes of a terminal agent one that speaks the Agent Client Protocol.
 func acp(p *program, o output, args ...string) *program {
 	start := p.start
 	p.name += " acp"
@@ -17,7 +16,7 @@ func acp(p *program, o output, args ...string) *program {
 		c.args = slices.Concat(c.args[:slices.IndexFunc(c.args, isAgent)+1], args)
 		return c
 	}
-	p.talk = acpTalk
+	p.talk, p.both = acpTalk, true
 	p.stop = func(r *run) any {
 		return object{"jsonrpc": "2.0", "method": "session/cancel", "params": object{"sessionId": r.thread}}
 	}

@@ -154,7 +154,11 @@ func (r *run) talk(in io.WriteCloser, out io.Reader) []byte {
 		}
 		list, done := r.program.talk(r, line)
 		for _, v := range list {
-			_, _ = in.Write(append(encode(v), '\n')) // a program that has ended reads nothing
+			b := append(encode(v), '\n')
+			_, _ = in.Write(b) // a program that has ended reads nothing
+			if r.program.both {
+				all.Write(b)
+			}
 		}
 		if done {
 			_ = in.Close()
