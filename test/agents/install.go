@@ -188,9 +188,10 @@ func copyFiles(to, from string, ext ...string) error {
 		if f.IsDir() || len(ext) > 0 && !slices.Contains(ext, filepath.Ext(f.Name())) {
 			continue
 		}
+		target := filepath.Join(to, f.Name())
 		b, err := os.ReadFile(filepath.Join(from, f.Name()))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(to, f.Name()), b, 0o600)
+		if have, _ := os.ReadFile(target); err == nil && !bytes.Equal(have, b) { // a program may be reading it
+			err = os.WriteFile(target, b, 0o600)
 		}
 		if err != nil {
 			return err

@@ -104,7 +104,7 @@ func (b bench) run(ctx context.Context, w io.Writer) (differ bool, err error) {
 func (b bench) program(ctx context.Context, p *program, dir string, failed error) []row {
 	rows := make([]row, len(p.outputs))
 	for i, o := range p.outputs {
-		rows[i] = row{program: p.name, format: o.format, version: version(dir, p.pkg)}
+		rows[i] = row{program: p.name, format: o.format, version: b.version(dir, p)}
 	}
 	if failed != nil {
 		for i := range rows {
@@ -131,6 +131,18 @@ func (b bench) program(ctx context.Context, p *program, dir string, failed error
 		}
 	}
 	return rows
+}
+
+// version returns the version of a program, and which one is pinned if that is another.
+func (b bench) version(dir string, p *program) string {
+	v := version(dir, p.pkg)
+	list, _ := pins(filepath.Join(sources, p.group)) // what cannot be read was not installed either
+	for _, pinned := range list {
+		if pinned.name == p.pkg && pinned.version != v {
+			return fmt.Sprintf("%s (pinned %s)", v, pinned.version)
+		}
+	}
+	return v
 }
 
 // play plays a script, and returns what differs in each output.

@@ -28,13 +28,17 @@ func claude(name string, more ...string) *program {
 	return &program{
 		name: name, group: "claude", pkg: "@anthropic-ai/claude-code", tool: shell("Bash", "command", "description"), outputs: out,
 		start: func(r *run) command {
-			args := []string{modules(r, "@anthropic-ai/claude-code-linux-x64/claude"), "-p", "--verbose", "--output-format", "stream-json",
-				"--input-format", "stream-json", "--permission-prompt-tool", "stdio"}
+			args := []string{
+				modules(r, "@anthropic-ai/claude-code-linux-x64/claude"), "-p", "--verbose", "--output-format", "stream-json",
+				"--input-format", "stream-json", "--permission-prompt-tool", "stdio",
+			}
 			if r.script.person == "" {
 				args = append(args, "--allowedTools", "Bash")
 			}
-			return command{args: append(args, more...), env: []string{"ANTHROPIC_BASE_URL=" + r.model.URL, "ANTHROPIC_API_KEY=k", "CLAUDE_CONFIG_DIR=" + r.home + "/.claude",
-				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "IS_SANDBOX=1"}}
+			return command{args: append(args, more...), env: []string{
+				"ANTHROPIC_BASE_URL=" + r.model.URL, "ANTHROPIC_API_KEY=k", "CLAUDE_CONFIG_DIR=" + r.home + "/.claude",
+				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "IS_SANDBOX=1",
+			}}
 		},
 		talk: func(r *run, line []byte) ([]any, bool) {
 			if line == nil {
@@ -73,8 +77,10 @@ func codexProvider(r *run) []string {
 }
 
 func codexHome(r *run, args ...string) command {
-	return command{args: append([]string{modules(r, ".bin/codex")}, args...), env: []string{"CODEX_HOME=" + r.home + "/.codex", "OPENAI_API_KEY=k"},
-		files: map[string]string{".codex/config.toml": "[analytics]\nenabled = false\n[otel]\nexporter = \"none\"\n"}}
+	return command{
+		args: append([]string{modules(r, ".bin/codex")}, args...), env: []string{"CODEX_HOME=" + r.home + "/.codex", "OPENAI_API_KEY=k"},
+		files: map[string]string{".codex/config.toml": "[analytics]\nenabled = false\n[otel]\nexporter = \"none\"\n"},
+	}
 }
 
 func codexExec() *program {
@@ -128,8 +134,10 @@ func codexTalk(r *run, line []byte) ([]any, bool) {
 		return []any{object{"id": m.ID, "result": object{"decision": decision}}}, false
 	case m.Method != "":
 	case m.ID == 1.0:
-		return []any{object{"method": "initialized"}, object{"id": 2, "method": "thread/start", "params": object{"model": "gpt-5", "cwd": r.work,
-			"approvalPolicy": policy, "sandbox": "danger-full-access"}}}, false
+		return []any{object{"method": "initialized"}, object{"id": 2, "method": "thread/start", "params": object{
+			"model": "gpt-5", "cwd": r.work,
+			"approvalPolicy": policy, "sandbox": "danger-full-access",
+		}}}, false
 	case m.ID == 2.0:
 		r.thread = m.Result.Thread.ID
 		return []any{object{"id": 3, "method": "turn/start", "params": object{"threadId": r.thread, "input": []object{{"type": "text", "text": prompt}}}}}, false
@@ -149,8 +157,10 @@ func geminiCLI() *program {
 			return command{
 				args: []string{filepath.Join(r.node, "node"), modules(r, "@google/gemini-cli/bundle/gemini.js"), "-p", prompt, "--approval-mode", mode(r, "yolo"), "--skip-trust", "-m", "gemini-2.5-pro", "-o", "stream-json"},
 				env:  []string{"GEMINI_API_KEY=k", "GOOGLE_GEMINI_BASE_URL=" + r.model.URL, "GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_CLI_TRUST_WORKSPACE=true"},
-				files: map[string]string{".gemini/settings.json": text(object{"security": object{"auth": object{"selectedType": "gemini-api-key"}},
-					"telemetry": object{"enabled": false}, "privacy": object{"usageStatisticsEnabled": false}, "general": object{"enableAutoUpdate": false}})},
+				files: map[string]string{".gemini/settings.json": text(object{
+					"security":  object{"auth": object{"selectedType": "gemini-api-key"}},
+					"telemetry": object{"enabled": false}, "privacy": object{"usageStatisticsEnabled": false}, "general": object{"enableAutoUpdate": false},
+				})},
 			}
 		},
 		without: map[string]string{"approval": noPerson, "invalid-args": wholeCalls},
@@ -176,8 +186,10 @@ func qwen(name string, more ...string) *program {
 			return command{
 				args: append(args, more...),
 				env:  []string{"OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + r.model.URL + "/v1", "OPENAI_MODEL=m", "QWEN_CODE_NO_RELAUNCH=true"},
-				files: map[string]string{".qwen/settings.json": text(object{"security": object{"auth": object{"selectedType": "openai"}},
-					"telemetry": object{"enabled": false}, "privacy": object{"usageStatisticsEnabled": false}, "general": object{"disableAutoUpdate": true}})},
+				files: map[string]string{".qwen/settings.json": text(object{
+					"security":  object{"auth": object{"selectedType": "openai"}},
+					"telemetry": object{"enabled": false}, "privacy": object{"usageStatisticsEnabled": false}, "general": object{"disableAutoUpdate": true},
+				})},
 			}
 		},
 		without: map[string]string{"denied": noPerson, "approval": noPerson},
@@ -190,13 +202,19 @@ func opencode(name, npm, suffix string) *program {
 		outputs: []output{{format: "opencode", unasked: true, texts: true, notes: opencodeNotes()}},
 		start: func(r *run) command {
 			permission := map[bool]string{true: "allow", false: "ask"}[r.script.person == ""]
-			config := object{"autoupdate": false, "share": "disabled", "permission": permission, "model": "mock/m", "small_model": "mock/m",
-				"provider": object{"mock": object{"npm": npm, "name": "mock", "options": object{"baseURL": r.model.URL + suffix, "apiKey": "k"},
-					"models": object{"m": object{"name": "m", "tool_call": true, "limit": object{"context": 100000, "output": 4000}}}}}}
+			config := object{
+				"autoupdate": false, "share": "disabled", "permission": permission, "model": "mock/m", "small_model": "mock/m",
+				"provider": object{"mock": object{
+					"npm": npm, "name": "mock", "options": object{"baseURL": r.model.URL + suffix, "apiKey": "k"},
+					"models": object{"m": object{"name": "m", "tool_call": true, "limit": object{"context": 100000, "output": 4000}}},
+				}},
+			}
 			return command{
 				args: []string{modules(r, "opencode-linux-x64/bin/opencode"), "run", "--format", "json", "-m", "mock/m", prompt},
-				env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
-					"OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_CONFIG_CONTENT=" + text(config)},
+				env: []string{
+					"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
+					"OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_CONFIG_CONTENT=" + text(config),
+				},
 			}
 		},
 		without: map[string]string{"approval": noPerson},
@@ -217,8 +235,10 @@ func pi(name, api, suffix string) *program {
 		name: name, group: "pi", pkg: "@earendil-works/pi-coding-agent", tool: shell("bash", "command"),
 		outputs: []output{{format: "pi", texts: true}},
 		start: func(r *run) command {
-			models := object{"providers": object{"mock": object{"baseUrl": r.model.URL + suffix, "apiKey": "k", "api": api,
-				"models": []object{{"id": "m", "name": "m", "input": []string{"text"}, "contextWindow": 100000, "maxTokens": 1000}}}}}
+			models := object{"providers": object{"mock": object{
+				"baseUrl": r.model.URL + suffix, "apiKey": "k", "api": api,
+				"models": []object{{"id": "m", "name": "m", "input": []string{"text"}, "contextWindow": 100000, "maxTokens": 1000}},
+			}}}
 			return command{
 				args:  []string{filepath.Join(r.node, "node"), modules(r, "@earendil-works/pi-coding-agent/dist/bundle/cli.js"), "--provider", "mock", "--model", "m", "--mode", "json", "-p", prompt},
 				env:   []string{"PI_OFFLINE=1", "PI_CODING_AGENT_DIR=" + r.home + "/.pi/agent"},

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -104,9 +103,11 @@ func (r *run) play(ctx context.Context) (stdout []byte, err error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.args[0], c.args[1:]...)
 	cmd.Dir = r.work
-	cmd.Env = append([]string{"PATH=" + r.node + ":" + os.Getenv("PATH"), "HOME=" + r.home, "XDG_CONFIG_HOME=" + r.home + "/.config", "XDG_DATA_HOME=" + r.home + "/.local/share",
+	cmd.Env = append([]string{
+		"PATH=" + r.node + ":" + os.Getenv("PATH"), "HOME=" + r.home, "XDG_CONFIG_HOME=" + r.home + "/.config", "XDG_DATA_HOME=" + r.home + "/.local/share",
 		"XDG_CACHE_HOME=" + r.home + "/.cache", "XDG_STATE_HOME=" + r.home + "/.local/state", "TERM=dumb", "NO_COLOR=1", "LANG=C.UTF-8",
-		"SCRIPT=" + r.script.name, "BASE=" + r.model.URL, "PERSON=" + r.script.person, "RAN=" + r.work + "/ran"}, c.env...)
+		"SCRIPT=" + r.script.name, "BASE=" + r.model.URL, "PERSON=" + r.script.person, "RAN=" + r.work + "/ran",
+	}, c.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
@@ -221,19 +222,4 @@ func (r *run) read(o output, stdout []byte) ([]byte, error) {
 		all = append(all, b...)
 	}
 	return all, err
-}
-
-// field returns a member of a line of JSON, by its path, or "".
-func field(line []byte, path ...string) string {
-	for i, name := range path {
-		var v map[string]json.RawMessage
-		if json.Unmarshal(line, &v) != nil {
-			return ""
-		}
-		line = v[name]
-		if i == len(path)-1 {
-			return strings.Trim(string(line), `"`)
-		}
-	}
-	return ""
 }

@@ -13,8 +13,10 @@ func (c *chat) begin(s *stream) {
 }
 
 func (c *chat) delta(s *stream, delta object, finish any) {
-	s.send(object{"id": s.id("chatcmpl-"), "object": "chat.completion.chunk", "created": 1, "model": s.model,
-		"choices": []object{{"index": 0, "delta": delta, "finish_reason": finish}}})
+	s.send(object{
+		"id": s.id("chatcmpl-"), "object": "chat.completion.chunk", "created": 1, "model": s.model,
+		"choices": []object{{"index": 0, "delta": delta, "finish_reason": finish}},
+	})
 }
 
 func (c *chat) text(s *stream, text string) {
@@ -44,8 +46,10 @@ func (c *chat) end(s *stream, reason string) {
 		if len(c.calls) > 0 {
 			message["tool_calls"] = c.calls
 		}
-		writeJSON(s.w, object{"id": s.id("chatcmpl-"), "object": "chat.completion", "created": 1, "model": s.model, "usage": usage,
-			"choices": []object{{"index": 0, "message": message, "finish_reason": reason}}})
+		writeJSON(s.w, object{
+			"id": s.id("chatcmpl-"), "object": "chat.completion", "created": 1, "model": s.model, "usage": usage,
+			"choices": []object{{"index": 0, "message": message, "finish_reason": reason}},
+		})
 		return
 	}
 	c.delta(s, object{}, reason)

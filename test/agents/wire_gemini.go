@@ -17,8 +17,10 @@ func (g *gemini) response(s *stream, parts []object, finish string) object {
 	if finish != "" {
 		c["finishReason"] = finish
 	}
-	return object{"candidates": []object{c}, "modelVersion": s.model, "responseId": s.id("gemini-"),
-		"usageMetadata": object{"promptTokenCount": 9, "candidatesTokenCount": 5, "totalTokenCount": 14}}
+	return object{
+		"candidates": []object{c}, "modelVersion": s.model, "responseId": s.id("gemini-"),
+		"usageMetadata": object{"promptTokenCount": 9, "candidatesTokenCount": 5, "totalTokenCount": 14},
+	}
 }
 
 func (g *gemini) part(s *stream, p object) {

@@ -14,8 +14,10 @@ func (m *messages) message(s *stream, reason any) object {
 	if reason == nil {
 		blocks = []object{}
 	}
-	return object{"id": s.id("msg_"), "type": "message", "role": "assistant", "model": s.model, "content": blocks,
-		"stop_reason": reason, "stop_sequence": nil, "usage": object{"input_tokens": 9, "output_tokens": 5}}
+	return object{
+		"id": s.id("msg_"), "type": "message", "role": "assistant", "model": s.model, "content": blocks,
+		"stop_reason": reason, "stop_sequence": nil, "usage": object{"input_tokens": 9, "output_tokens": 5},
+	}
 }
 
 func (m *messages) block(s *stream, head, whole object, deltas []object, open bool) {

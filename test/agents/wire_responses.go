@@ -19,9 +19,11 @@ func (r *responses) send(s *stream, v object) {
 }
 
 func (r *responses) response(s *stream, status string) object {
-	return object{"id": s.id("resp_"), "object": "response", "created_at": 1, "status": status, "model": s.model, "output": append([]object{}, r.output...),
+	return object{
+		"id": s.id("resp_"), "object": "response", "created_at": 1, "status": status, "model": s.model, "output": append([]object{}, r.output...),
 		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": object{}, "parallel_tool_calls": true,
-		"temperature": 1, "tool_choice": "auto", "tools": []object{}, "top_p": 1}
+		"temperature": 1, "tool_choice": "auto", "tools": []object{}, "top_p": 1,
+	}
 }
 
 func (r *responses) begin(s *stream) {
@@ -83,8 +85,10 @@ func (r *responses) end(s *stream, reason string) {
 	if status == "incomplete" {
 		v["incomplete_details"] = object{"reason": "max_output_tokens"}
 	}
-	v["usage"] = object{"input_tokens": 9, "input_tokens_details": object{"cached_tokens": 0}, "output_tokens": 5,
-		"output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": 14}
+	v["usage"] = object{
+		"input_tokens": 9, "input_tokens_details": object{"cached_tokens": 0}, "output_tokens": 5,
+		"output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": 14,
+	}
 	if s.whole {
 		writeJSON(s.w, v)
 		return

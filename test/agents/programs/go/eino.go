@@ -21,8 +21,10 @@ func newEino(ctx context.Context, base string) library {
 		panic(err)
 	}
 	text := &schema.ParameterInfo{Type: schema.String, Required: true}
-	with, err := m.WithTools([]*schema.ToolInfo{{Name: "mark", Desc: description,
-		ParamsOneOf: schema.NewParamsOneOfByParams(map[string]*schema.ParameterInfo{"step": text, "act": text})}})
+	with, err := m.WithTools([]*schema.ToolInfo{{
+		Name: "mark", Desc: description,
+		ParamsOneOf: schema.NewParamsOneOfByParams(map[string]*schema.ParameterInfo{"step": text, "act": text}),
+	}})
 	if err != nil {
 		panic(err)
 	}

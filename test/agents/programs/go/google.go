@@ -37,7 +37,8 @@ func (l *genaiLibrary) ask(ctx context.Context, results []call) ([]call, error) 
 		l.contents = append(l.contents, c)
 	}
 	config := &genai.GenerateContentConfig{Tools: []*genai.Tool{{FunctionDeclarations: []*genai.FunctionDeclaration{{
-		Name: "mark", Description: description, ParametersJsonSchema: toolSchema()}}}}}
+		Name: "mark", Description: description, ParametersJsonSchema: toolSchema(),
+	}}}}}
 	var calls []call
 	answer := &genai.Content{Role: "model"}
 	for chunk, err := range l.client.Models.GenerateContentStream(ctx, "gemini-2.5-pro", l.contents, config) {

@@ -29,7 +29,8 @@ func (l *openaiLibrary) ask(ctx context.Context, results []call) ([]call, error)
 	stream := l.client.Chat.Completions.NewStreaming(ctx, openai.ChatCompletionNewParams{
 		Model: "m", Messages: l.messages,
 		Tools: []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(openai.FunctionDefinitionParam{
-			Name: "mark", Description: openai.String(description), Parameters: toolSchema()})},
+			Name: "mark", Description: openai.String(description), Parameters: toolSchema(),
+		})},
 	})
 	var acc openai.ChatCompletionAccumulator
 	for stream.Next() {
