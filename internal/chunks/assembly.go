@@ -286,9 +286,11 @@ func (a *Assembly) Blank() bool {
 	return a.scan.First() == 0 && a.scan.Status() != jsonscan.Bad && !a.Cut
 }
 
-// Placeholder reports whether the text is a bare {}, which some gateways send
+// Placeholder reports whether the text is a bare {} or null, which some gateways send
 // before the actual args.
-func (a *Assembly) Placeholder() bool { return len(a.Text) == 2 && string(a.Text) == "{}" }
+func (a *Assembly) Placeholder() bool {
+	return len(a.Text) == 2 && string(a.Text) == "{}" || len(a.Text) == 4 && string(a.Text) == "null"
+}
 
 // Whole reports whether the text is one complete JSON value.
 func (a *Assembly) Whole() bool { return (a.scan.Complete() || a.Object) && !a.Cut }
@@ -310,23 +312,37 @@ func (a *Assembly) Full() bool {
 }
 
 // reusedBy reports whether a fragment with a name and the id of this call begins
-// another call. Some servers use the name of the function as id. This call must
-// have all its args, and the fragment must have another place on the wire or args
-// that are no part of this call's.
-func (a *Assembly) reusedBy(f *Chunk) bool {
+// another call. Some servers use the name of the function, or the id of the response, as
+// id. This call must have all its args, and the fragment must have another place on the
+// wire or args that are no part of this call's. Before that, only the place shows it.
+func (a *Assembly) reusedBy(f *Chunk, name string) bool {
+	elsewhere := f.Index != "" && a.Index != "" && f.Index != a.Index
 	switch {
 	case !a.Full():
-		return false
+		return elsewhere && !f.Whole && a.contradicts(f, name)
 	case f.Opens:
 		return true
 	case f.Whole:
 		return false
-	case f.Index != "" && a.Index != "" && f.Index != a.Index:
+	case elsewhere:
 		return true
 	case f.Object, a.Object, len(a.Text) == 0, a.Placeholder(), a.Kind() == "custom":
 		return false
 	}
 	return beginsValue(f.Args) && !a.resends(f.Args) && !sameValue(a.Text, f.Args)
+}
+
+// contradicts reports whether a fragment on another index, with a name and the id of this
+// call, does not continue the args of this call: it certainly begins a call, has another
+// name, repeats the head of a call without args, or begins args after those of this call.
+func (a *Assembly) contradicts(f *Chunk, name string) bool {
+	switch {
+	case f.Opens, a.Name != "" && name != a.Name:
+		return true
+	case len(a.Text) == 0:
+		return f.Args == ""
+	}
+	return strings.HasPrefix(f.Args, "{") && !a.resends(f.Args)
 }
 
 // sameValue reports whether a text is the same JSON value as another one, apart
