@@ -89,3 +89,29 @@ func (m *Members) next() bool {
 	m.Key, m.Value = s.rest.Key, s.rest.Value
 	return true
 }
+
+// Filled reports whether a member of a union has content. Go programs write the members of
+// all variants, which are empty, null, or zero if they are of another one.
+func Filled(v jsonscan.Value) bool {
+	switch v.Kind {
+	case jsonscan.Missing, jsonscan.Null:
+		return false
+	case jsonscan.String:
+		return len(v.Raw) > len(`""`)
+	case jsonscan.False:
+		return false
+	case jsonscan.Number:
+		return v.Raw != "0"
+	case jsonscan.Array:
+		e := v.Elements()
+		return e.Next()
+	case jsonscan.Object:
+		for m := v.Members(); m.Next(); {
+			if Filled(m.Value) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
