@@ -29,7 +29,7 @@ func ReadResult(v jsonscan.Value) (b ResultFields) {
 	)
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
-		case "tool_call_id", "tool_use_id", "call_id", "toolUseId":
+		case "tool_call_id", "tool_use_id", "call_id", "toolUseId", "toolCallId":
 			b.id, b.field = m.Value, m.Key
 		}
 	}
