@@ -56,7 +56,7 @@ func (r frame) call(of chunks.Chunk, i itemFields, at stage) {
 func (r frame) mcpResult(of chunks.Chunk, i itemFields) {
 	c := chunks.Chunk{Kind: chunks.Result, Message: of.Message, ID: of.ID, Name: of.Name, Status: "success"}
 	switch {
-	case i.failure.Present():
+	case wire.Filled(i.failure):
 		c.Status = "error"
 		if content := i.failure.Member("content"); content.IsArray() {
 			c.Content = r.Compact(content.Raw)

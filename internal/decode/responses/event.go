@@ -10,7 +10,7 @@ import (
 )
 
 type event struct {
-	kind, index, itemID, part, delta, arguments, item, response, failure, message, code jsonscan.Value
+	kind, index, itemID, part, delta, arguments, input, item, response, failure, message, code jsonscan.Value
 	// of a WebSocket
 	stream, previous, eventID, responseID, transcript, numbered jsonscan.Value
 }
@@ -19,11 +19,14 @@ func (e *event) read(f wire.Frame) {
 	f.Read(
 		e.kind.From("type"), e.index.From("output_index"), e.itemID.From("item_id"),
 		e.part.From("content_index"), e.part.From("summary_index"), e.delta.From("delta"),
-		e.arguments.From("arguments"), e.arguments.From("input"), e.item.From("item"),
+		e.arguments.From("arguments"), e.input.From("input"), e.item.From("item"),
 		e.response.From("response"), e.failure.From("error"), e.message.From("message"),
 		e.code.From("code"), e.stream.From("stream_id"), e.previous.From("previous_response_id"),
 		e.eventID.From("event_id"), e.responseID.From("response_id"), e.transcript.From("transcript"),
 		e.numbered.From("sequence_number"),
+		// of the JavaScript SDK of OpenRouter
+		e.index.From("outputIndex"), e.itemID.From("itemId"), e.part.From("contentIndex"), e.part.From("summaryIndex"),
+		e.numbered.From("sequenceNumber"),
 	)
 }
 
@@ -62,15 +65,18 @@ func (r frame) delta(name string, of chunks.Chunk, delta jsonscan.Value) *wire.P
 // there were no deltas (LM Studio). Where deltas were lost and the args are not
 // JSON, the end of the item replaces them.
 func (r frame) argsDone(name string, e *event) *wire.Problem {
-	free := name == "custom_tool_call_input.done"
-	if free && !e.arguments.Present() {
+	free, whole := name == "custom_tool_call_input.done", e.arguments
+	if free {
+		whole = e.input
+	}
+	if free && !whole.Present() {
 		return nil
 	}
-	if !e.arguments.IsString() {
-		return wire.WrongType("arguments of response."+name, e.arguments, "a string")
+	if !whole.IsString() {
+		return wire.WrongType("arguments of response."+name, whole, "a string")
 	}
 	c := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.contentOf(), Index: wire.RawIndex(e.place())}
-	args := r.Text(e.arguments)
+	args := r.Text(whole)
 	if !free && strings.TrimSpace(args) != "" && !wire.Valid(args) {
 		return nil // the answer is truncated
 	}

@@ -19,18 +19,27 @@ const (
 )
 
 type itemFields struct {
-	kind, id, call, name, args, action, status, caller, output, failure, content, summary, approval, environment, execution jsonscan.Value
+	kind, id, call, name, args, input, action, operation, status, caller, output, failure, content, summary, approval, environment, execution jsonscan.Value
 }
 
 func readItem(item jsonscan.Value) (i itemFields) {
+	var actions jsonscan.Value
 	item.Read(
 		i.kind.From("type"), i.id.From("id"), i.call.From("call_id"), i.name.From("name"),
-		i.args.From("arguments"), i.args.From("input"), i.action.From("action"), i.action.From("actions"),
-		i.action.From("operation"), i.status.From("status"), i.caller.From("caller"),
+		i.args.From("arguments"), i.input.From("input"), i.action.From("action"), actions.From("actions"),
+		i.operation.From("operation"), i.status.From("status"), i.caller.From("caller"),
 		i.output.From("output"), i.failure.From("error"), i.content.From("content"),
 		i.summary.From("summary"), i.approval.From("approval_request_id"),
 		i.environment.From("environment"), i.execution.From("execution"),
+		i.call.From("callId"), i.approval.From("approvalRequestId"),
 	)
+	i.args, i.output, i.failure = wire.Variant(i.args), wire.Variant(i.output), wire.Variant(i.failure)
+	if wire.Filled(actions) {
+		i.action = actions
+	}
+	if i.kind.Str == "custom_tool_call" && i.input.Present() || !i.args.Present() {
+		i.args = i.input
+	}
 	return i
 }
 
@@ -57,7 +66,7 @@ func (r frame) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *w
 		return r.outputItem(item, i, at)
 	}
 	if !i.args.Present() {
-		r.UnknownMembers("the item", item, "call_id", "action", "actions", "operation", "caller", "output", "error")
+		r.UnknownMembers("the item", item, "call_id", "callId", "action", "actions", "operation", "caller", "output", "error")
 	}
 	of.Final = of.Name != "" // a name that is missing here is in the end of the item
 	if of.ID == "" {
@@ -110,10 +119,10 @@ func (r frame) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
 	}
 	switch i.kind.Str {
 	case "function_call":
-		of.ParentCall = r.Text(i.caller.Member("caller_id"))
+		of.ParentCall = r.caller(i)
 	case "custom_tool_call":
 		of.CallKind = "custom"
-		of.ParentCall = r.Text(i.caller.Member("caller_id"))
+		of.ParentCall = r.caller(i)
 		of.Provider = strings.HasPrefix(of.ID, "xs_call_") // a search of X, which xAI runs
 	case "mcp_call":
 		of.ID, of.CallKind, of.Provider = r.Text(i.id), "mcp", true
@@ -126,6 +135,9 @@ func (r frame) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
 	case "local_shell_call", "shell_call", "apply_patch_call", "computer_call":
 		of.CallKind = strings.TrimSuffix(i.kind.Str, "_call")
 		of.Name, i.args = of.CallKind, i.action
+		if i.kind.Str == "apply_patch_call" && i.operation.Present() {
+			i.args = i.operation
+		}
 		where := i.environment.Member("type").Str
 		of.Provider = where != "" && where != "local"
 	case "tool_search_call":
@@ -135,6 +147,12 @@ func (r frame) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
 		return false
 	}
 	return true
+}
+
+func (r frame) caller(i *itemFields) string {
+	var id jsonscan.Value
+	i.caller.Read(id.From("caller_id"), id.From("callerId"))
+	return r.Text(id)
 }
 
 func (r frame) texts(of chunks.Chunk, i itemFields) {

@@ -36,7 +36,7 @@ func readResponse(response jsonscan.Value) (b response) {
 	response.Read(
 		b.id.From("id"), b.status.From("status"), b.output.From("output"), b.usage.From("usage"),
 		b.failure.From("error"), b.details.From("incomplete_details"),
-		b.statusDetails.From("status_details"),
+		b.statusDetails.From("status_details"), b.details.From("incompleteDetails"),
 	)
 	return b
 }

@@ -1,6 +1,10 @@
 package wire
 
-import "streamer/internal/jsonscan"
+import (
+	"strings"
+
+	"streamer/internal/jsonscan"
+)
 
 // Member is a member of an object.
 type Member struct {
@@ -114,4 +118,25 @@ func Filled(v jsonscan.Value) bool {
 		return false
 	}
 	return true
+}
+
+// Variant returns the value of a union that the Go SDKs of OpenAI and Anthropic write as
+// {"OfString":"…","OfList":null,…}, and any other value as it is. A union of objects has
+// their members beside those.
+func Variant(v jsonscan.Value) jsonscan.Value {
+	is, plain := false, false
+	for m := v.Members(); m.Next(); {
+		switch of := strings.HasPrefix(m.Key, "Of"); {
+		case of && Filled(m.Value):
+			return m.Value
+		case of:
+			is = true
+		default:
+			plain = plain || m.Key != "type" && Filled(m.Value)
+		}
+	}
+	if is && !plain {
+		return jsonscan.ValueOf(`""`)
+	}
+	return v
 }
