@@ -91,10 +91,18 @@ func (a *Assembly) rare() *Rare {
 	return a.Rare
 }
 
-// RawIndex returns the index as JSON. The caller must not change it.
-func (a *Assembly) RawIndex() json.RawMessage {
-	return unsafe.Slice(unsafe.StringData(a.Index), len(a.Index))
+// RawIndex returns an index of a Chunk as JSON, or nil if the wire has none. The caller
+// must not change it.
+func RawIndex(index string) json.RawMessage {
+	if index == "" || index[0] == Place {
+		return nil
+	}
+	return unsafe.Slice(unsafe.StringData(index), len(index))
 }
+
+// Place is the first byte of an index that the wire does not have: what follows identifies
+// the call in its message instead.
+const Place = '@'
 
 // Shared returns b as a string without a copy. The bytes must never change, as
 // those of Assembly.Text.

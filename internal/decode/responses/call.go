@@ -135,8 +135,8 @@ func (d *decoder) findCall(index, id string, at stage, others func(id string) bo
 		})
 	}
 	i := find(func(c *Call) bool { return c.ID == id && c.Index == index })
-	if i < 0 {
-		i = find(func(c *Call) bool { return c.ID == id })
+	if i < 0 { // an item that begins on another index is another call
+		i = find(func(c *Call) bool { return c.ID == id && (at != itemAdded || c.Index == "" || index == "") })
 	}
 	if i < 0 && at != itemAdded {
 		i = find(func(c *Call) bool { return c.Index == index && (at == itemDone || !others(c.ID)) })

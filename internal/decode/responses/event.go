@@ -30,13 +30,13 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// place returns the value that identifies the item of an event: its output_index,
-// or its id where a server omits the index.
-func (e *event) place() jsonscan.Value {
-	if e.index.Present() {
-		return e.index
+// place returns the place of an item: its output_index, or its id where a server omits
+// the index.
+func (r frame) place(index, id jsonscan.Value) string {
+	if !index.Present() && id.Present() {
+		return r.Join(string(chunks.Place), id.Raw)
 	}
-	return e.itemID
+	return wire.RawIndex(index)
 }
 
 // partsOfItem is a number larger than the number of parts of any item.
@@ -75,7 +75,7 @@ func (r frame) argsDone(name string, e *event) *wire.Problem {
 	if !whole.IsString() {
 		return wire.WrongType("arguments of response."+name, whole, "a string")
 	}
-	c := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.contentOf(), Index: wire.RawIndex(e.place())}
+	c := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.contentOf(), Index: r.place(e.index, e.itemID)}
 	args := r.Text(whole)
 	if !free && strings.TrimSpace(args) != "" && !wire.Valid(args) {
 		return nil // the answer is truncated

@@ -127,7 +127,7 @@ func (r frame) event(name string, e *event, v jsonscan.Value) *wire.Problem {
 	case "output_item.done":
 		return r.item(e.index, e.item, itemDone, jsonscan.Value{})
 	case "function_call_arguments.delta", "mcp_call_arguments.delta", "custom_tool_call_input.delta":
-		return r.delta(name, chunks.Chunk{Kind: chunks.Fragment, Index: wire.RawIndex(e.place())}, e.delta)
+		return r.delta(name, chunks.Chunk{Kind: chunks.Fragment, Index: r.place(e.index, e.itemID)}, e.delta)
 	case "function_call_arguments.done", "mcp_call_arguments.done", "custom_tool_call_input.done":
 		return r.argsDone(name, e)
 	case "output_text.delta", "refusal.delta", "output_audio_transcript.delta",

@@ -51,10 +51,7 @@ func (r frame) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *w
 		return wire.WrongType("item", item, "an object")
 	}
 	i := readItem(item)
-	if !index.Present() {
-		index = i.id
-	}
-	of := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.openMessage(), Index: wire.RawIndex(index), Final: true}
+	of := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.openMessage(), Index: r.place(index, i.id), Final: true}
 	switch i.kind.Str {
 	case "message", "reasoning":
 		if at == itemWhole {
