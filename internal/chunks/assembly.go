@@ -3,6 +3,7 @@ package chunks
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
@@ -228,14 +229,24 @@ func (a *Assembly) resends(piece string) bool {
 	return true
 }
 
-// confirm adopts the args of a full message, unless the streamed args are whole
-// themselves. Free text has no sign that it is whole.
+// confirm adopts the args of a full message, unless the streamed args are whole and have
+// the same value, or the message has none. Free text has no sign that it is whole.
 func (a *Assembly) confirm(f *Chunk) {
 	whole := a.Kind() != "custom" && a.scan.Complete() && !a.Placeholder() && !(a.Hold && f.Object)
-	if whole || f.Args == "" {
+	if f.Args == "" || whole && (f.Args == "{}" || f.Args == "null" || equalJSON(a.Text, f.Args)) {
 		return
 	}
 	a.replace(f.Args, f.Object)
+}
+
+// equalJSON reports whether a text is the same JSON value as another one. It is true if the
+// other one is no JSON, which is no reason to prefer it.
+func equalJSON(text []byte, other string) bool {
+	if string(text) == other {
+		return true
+	}
+	var a, b any
+	return json.Unmarshal([]byte(other), &b) != nil || json.Unmarshal(text, &a) == nil && reflect.DeepEqual(a, b)
 }
 
 func (a *Assembly) replace(text string, object bool) {

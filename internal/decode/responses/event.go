@@ -61,9 +61,9 @@ func (r frame) delta(name string, of chunks.Chunk, delta jsonscan.Value) *wire.P
 	return nil
 }
 
-// argsDone ends the args of a call. The event repeats all args. They are used where
-// there were no deltas (LM Studio). Where deltas were lost and the args are not
-// JSON, the end of the item replaces them.
+// argsDone ends the args of a call. The event repeats all args, and heals them where deltas
+// were lost or not sent (LM Studio). Only the end of the item shows whether free text is
+// complete, and has the name of a call whose beginning was lost.
 func (r frame) argsDone(name string, e *event) *wire.Problem {
 	free, whole := name == "custom_tool_call_input.done", e.arguments
 	if free {
@@ -80,15 +80,16 @@ func (r frame) argsDone(name string, e *event) *wire.Problem {
 	if !free && strings.TrimSpace(args) != "" && !wire.Valid(args) {
 		return nil // the answer is truncated
 	}
-	if args != "" {
-		c.Args, c.Object, c.Weak = args, true, true
+	at := slices.IndexFunc(r.d.Calls, func(call Call) bool { return call.Index == c.Index && !call.Done })
+	switch c.Args = args; {
+	case args != "" && at >= 0 && !free:
+		c.ID, c.Whole, c.Final = r.d.Calls[at].ID, true, true
 		r.Emit(c)
-	}
-	// Only the end of the item shows whether free text is complete, and has the name
-	// of a call whose beginning was lost.
-	// A response of the Realtime API that is cancelled before the first byte ends them too.
-	begun := slices.ContainsFunc(r.d.Calls, func(call Call) bool { return call.Index == c.Index })
-	if !free && begun && (args != "" || !r.realtime) {
+	case args != "":
+		c.Object, c.Weak = true, true
+		r.Emit(c)
+	case at >= 0 && !free && !r.realtime:
+		// A response of the Realtime API that is cancelled before the first byte ends them too.
 		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Index: c.Index})
 	}
 	return nil
