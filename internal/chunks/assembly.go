@@ -233,10 +233,16 @@ func (a *Assembly) resends(piece string) bool {
 // the same value, or the message has none. Free text has no sign that it is whole.
 func (a *Assembly) confirm(f *Chunk) {
 	whole := a.Kind() != "custom" && a.scan.Complete() && !a.Placeholder() && !(a.Hold && f.Object)
-	if f.Args == "" || whole && (f.Args == "{}" || f.Args == "null" || equalJSON(a.Text, f.Args)) {
+	if f.Args == "" || whole && !a.Contradicts(f.Args) {
 		return
 	}
 	a.replace(f.Args, f.Object)
+}
+
+// Contradicts reports whether the text is one complete JSON value, and args of a full
+// message are another one. No args, {} and null do not contradict it.
+func (a *Assembly) Contradicts(args string) bool {
+	return a.scan.Complete() && args != "" && args != "{}" && args != "null" && !equalJSON(a.Text, args)
 }
 
 // equalJSON reports whether a text is the same JSON value as another one. It is true if the

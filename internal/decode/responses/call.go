@@ -81,6 +81,8 @@ type Call struct {
 	ID       string
 	Done     bool // its item has ended
 	Answered bool // its result was emitted
+	Commands int  // of a shell: the number of commands that have begun
+	Texts    bool // the last command has text
 
 	repeated bool // the end of the response that is being read contains it
 }
@@ -90,6 +92,8 @@ func (c *Call) fields(f *stored.Fields) {
 	f.Text("d", &c.ID)
 	f.Flag("e", &c.Done)
 	f.Flag("r", &c.Answered)
+	stored.Number(f, "n", &c.Commands)
+	f.Flag("t", &c.Texts)
 }
 
 // maxCalls is the maximum number of calls that are stored of a response.

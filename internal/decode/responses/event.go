@@ -10,7 +10,7 @@ import (
 )
 
 type event struct {
-	kind, index, itemID, part, delta, arguments, input, item, response, failure, message, code jsonscan.Value
+	kind, index, itemID, part, delta, arguments, input, command, at, item, response, failure, message, code jsonscan.Value
 	// of a WebSocket
 	stream, previous, eventID, responseID, transcript, numbered jsonscan.Value
 }
@@ -23,9 +23,10 @@ func (e *event) read(f wire.Frame) {
 		e.response.From("response"), e.failure.From("error"), e.message.From("message"),
 		e.code.From("code"), e.stream.From("stream_id"), e.previous.From("previous_response_id"),
 		e.eventID.From("event_id"), e.responseID.From("response_id"), e.transcript.From("transcript"),
-		e.numbered.From("sequence_number"),
+		e.numbered.From("sequence_number"), e.command.From("command"), e.at.From("command_index"),
 		// of the JavaScript SDK of OpenRouter
 		e.index.From("outputIndex"), e.itemID.From("itemId"), e.part.From("contentIndex"), e.part.From("summaryIndex"),
+		e.at.From("commandIndex"),
 		e.numbered.From("sequenceNumber"),
 	)
 }

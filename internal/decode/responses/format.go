@@ -130,6 +130,8 @@ func (r frame) event(name string, e *event, v jsonscan.Value) *wire.Problem {
 		return r.delta(name, chunks.Chunk{Kind: chunks.Fragment, Index: r.place(e.index, e.itemID)}, e.delta)
 	case "function_call_arguments.done", "mcp_call_arguments.done", "custom_tool_call_input.done":
 		return r.argsDone(name, e)
+	case "shell_call_command.added", "shell_call_command.delta", "shell_call_command.done":
+		return r.command(strings.TrimPrefix(name, "shell_call_command."), e)
 	case "output_text.delta", "refusal.delta", "output_audio_transcript.delta",
 		"text.delta", "audio_transcript.delta": // former names
 		return r.delta(name, chunks.Chunk{Kind: chunks.Text, Part: e.number()}, e.delta)

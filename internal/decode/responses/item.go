@@ -62,8 +62,8 @@ func (r frame) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *w
 	if !r.describe(&of, &i, at) {
 		return r.outputItem(item, i, at)
 	}
-	if !i.args.Present() {
-		r.UnknownMembers("the item", item, "call_id", "callId", "action", "actions", "operation", "caller", "output", "error")
+	if !wire.Filled(i.args) {
+		r.UnknownMembers("the item", item, "call_id", "callId", "action", "actions", "operation", "caller", "output", "error", "arguments", "input")
 	}
 	of.Final = of.Name != "" // a name that is missing here is in the end of the item
 	if of.ID == "" {
@@ -131,7 +131,7 @@ func (r frame) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
 		of.ID, of.CallKind = r.Text(i.id), "mcp_approval_request"
 	case "local_shell_call", "shell_call", "apply_patch_call", "computer_call":
 		of.CallKind = strings.TrimSuffix(i.kind.Str, "_call")
-		of.Name, i.args = of.CallKind, i.action
+		of.Name, i.args = of.CallKind, r.action(i.action, of.CallKind == "computer")
 		if i.kind.Str == "apply_patch_call" && i.operation.Present() {
 			i.args = i.operation
 		}
@@ -144,6 +144,23 @@ func (r frame) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
 		return false
 	}
 	return true
+}
+
+// action returns an action without the members that the Go SDK adds, which are empty. A
+// coordinate can be 0.
+func (r frame) action(v jsonscan.Value, coordinates bool) jsonscan.Value {
+	if !strings.HasPrefix(v.FirstKey(), "Of") {
+		return v
+	}
+	return jsonscan.ValueOf(r.Build(func(dst []byte) []byte {
+		dst = append(dst, '{')
+		for m := v.Members(); m.Next(); {
+			if wire.Filled(m.Value) || coordinates && m.Value.Kind == jsonscan.Number {
+				dst = wire.AppendMember(dst, &m)
+			}
+		}
+		return append(dst, '}')
+	}))
 }
 
 func (r frame) caller(i *itemFields) string {
