@@ -171,10 +171,10 @@ func (d *decoder) choice(w *wire.Writer, of wire.Choice, v jsonscan.Value, faile
 		finish.From("finishReason"),
 	)
 	of.Index = index.Int()
-	switch {
-	case delta.IsObject():
+	if delta.IsObject() {
 		d.delta(w, of, delta)
-	case message.IsObject():
+	}
+	if message.IsObject() && !wire.Filled(delta) { // some servers send the whole message at the end
 		of.Whole, of.Varies = true, false
 		d.delta(w, of, message)
 	}

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -10,9 +11,12 @@ import (
 	"streamer/internal/stored"
 )
 
-func (r frame) hasCall(items jsonscan.Value, id string) bool {
-	for e := items.Elements(); e.Next(); {
-		if r.Text(e.Value.Member("call_id")) == id || r.Text(e.Value.Member("id")) == id {
+// hasCall reports whether a list of items has a call with an id, on an index if that is
+// not "".
+func (r frame) hasCall(items jsonscan.Value, id, index string) bool {
+	i := 0
+	for e := items.Elements(); e.Next(); i++ {
+		if f := readItem(e.Value); (r.Text(f.call) == id || r.Text(f.id) == id) && (index == "" || index == strconv.Itoa(i)) {
 			return true
 		}
 	}
@@ -110,8 +114,8 @@ const (
 
 // callOf returns the call that an item is, under the index and the id of its first
 // event: some servers send others at the end of the item or of the response. others
-// reports whether the end of the response contains an id.
-func (d *decoder) callOf(index, id string, at stage, others func(id string) bool) (c Call, is identity) {
+// reports whether the end of the response contains an id, on an index if it is given.
+func (d *decoder) callOf(index, id string, at stage, others func(id, index string) bool) (c Call, is identity) {
 	if len(id) > wire.MaxID || len(index) > wire.MaxID {
 		return Call{Index: index, ID: id}, knownCall
 	}
@@ -131,7 +135,7 @@ func (d *decoder) callOf(index, id string, at stage, others func(id string) bool
 
 // findCall returns the position of the stored call that an item is, or -1. An id
 // may be that of several calls.
-func (d *decoder) findCall(index, id string, at stage, others func(id string) bool) int {
+func (d *decoder) findCall(index, id string, at stage, others func(id, index string) bool) int {
 	find := func(match func(c *Call) bool) int {
 		return slices.IndexFunc(d.Calls, func(c Call) bool {
 			open := !c.Done && at <= itemDone || !c.repeated && at > itemDone
@@ -140,10 +144,12 @@ func (d *decoder) findCall(index, id string, at stage, others func(id string) bo
 	}
 	i := find(func(c *Call) bool { return c.ID == id && c.Index == index })
 	if i < 0 { // an item that begins on another index is another call
-		i = find(func(c *Call) bool { return c.ID == id && (at != itemAdded || c.Index == "" || index == "") })
+		i = find(func(c *Call) bool {
+			return c.ID == id && (at != itemAdded || c.Index == "" || index == "") && !(at > itemDone && jsonscan.Int(c.Index) > jsonscan.Int(index) && others(id, c.Index)) // that item follows
+		})
 	}
 	if i < 0 && at != itemAdded {
-		i = find(func(c *Call) bool { return c.Index == index && (at == itemDone || !others(c.ID)) })
+		i = find(func(c *Call) bool { return c.Index == index && (at == itemDone || !others(c.ID, "")) })
 	}
 	if i < 0 && at == itemDone { // the event comes again
 		i = slices.IndexFunc(d.Calls, func(c Call) bool { return c.ID == id && c.Index == index })
