@@ -51,7 +51,11 @@ func (r frame) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *w
 		return wire.WrongType("item", item, "an object")
 	}
 	i := readItem(item)
-	of := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.openMessage(), Index: r.place(index, i.id), Final: true}
+	name := i.id
+	if !name.Present() { // llama.cpp: the deltas name the call
+		name = i.call
+	}
+	of := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.openMessage(), Index: r.place(index, name), Final: true}
 	switch i.kind.Str {
 	case "message", "reasoning":
 		if at == itemWhole {
