@@ -83,6 +83,7 @@ func (r frame) mcpResult(of chunks.Chunk, i itemFields) {
 type Call struct {
 	Index    string // raw
 	ID       string
+	Name     string
 	Done     bool // its item has ended
 	Answered bool // its result was emitted
 	Commands int  // of a shell: the number of commands that have begun
@@ -94,6 +95,7 @@ type Call struct {
 func (c *Call) fields(f *stored.Fields) {
 	f.Text("i", &c.Index)
 	f.Text("d", &c.ID)
+	f.Text("m", &c.Name)
 	f.Flag("e", &c.Done)
 	f.Flag("r", &c.Answered)
 	stored.Number(f, "n", &c.Commands)
@@ -115,17 +117,17 @@ const (
 // callOf returns the call that an item is, under the index and the id of its first
 // event: some servers send others at the end of the item or of the response. others
 // reports whether the end of the response contains an id, on an index if it is given.
-func (d *decoder) callOf(index, id string, at stage, others func(id, index string) bool) (c Call, is identity) {
-	if len(id) > wire.MaxID || len(index) > wire.MaxID {
-		return Call{Index: index, ID: id}, knownCall
+func (d *decoder) callOf(item Call, at stage, others func(id, index string) bool) (c Call, is identity) {
+	if len(item.ID) > wire.MaxID || len(item.Index) > wire.MaxID {
+		return item, knownCall
 	}
-	i := d.findCall(index, id, at, others)
+	i := d.findCall(item, at, others)
 	if i < 0 {
 		is = newCall
-		if slices.ContainsFunc(d.Calls, func(c Call) bool { return c.ID == id }) {
+		if slices.ContainsFunc(d.Calls, func(c Call) bool { return c.ID == item.ID }) {
 			is = otherCall
 		}
-		d.Calls = append(wire.MakeRoom(d.Calls, maxCalls), Call{Index: strings.Clone(index), ID: strings.Clone(id)})
+		d.Calls = append(wire.MakeRoom(d.Calls, maxCalls), Call{Index: strings.Clone(item.Index), ID: strings.Clone(item.ID), Name: wire.Keep(item.Name)})
 		i = len(d.Calls) - 1
 	}
 	d.Calls[i].Done = d.Calls[i].Done || at != itemAdded
@@ -135,7 +137,8 @@ func (d *decoder) callOf(index, id string, at stage, others func(id, index strin
 
 // findCall returns the position of the stored call that an item is, or -1. An id
 // may be that of several calls.
-func (d *decoder) findCall(index, id string, at stage, others func(id, index string) bool) int {
+func (d *decoder) findCall(item Call, at stage, others func(id, index string) bool) int {
+	index, id := item.Index, item.ID
 	find := func(match func(c *Call) bool) int {
 		return slices.IndexFunc(d.Calls, func(c Call) bool {
 			open := !c.Done && at <= itemDone || !c.repeated && at > itemDone
@@ -145,7 +148,7 @@ func (d *decoder) findCall(index, id string, at stage, others func(id, index str
 	i := find(func(c *Call) bool { return c.ID == id && c.Index == index })
 	if i < 0 { // an item that begins on another index is another call
 		i = find(func(c *Call) bool {
-			return c.ID == id && (at != itemAdded || c.Index == "" || index == "") && !(at > itemDone && jsonscan.Int(c.Index) > jsonscan.Int(index) && others(id, c.Index)) // that item follows
+			return c.ID == id && (c.Name == item.Name || c.Name == "" || item.Name == "") && (at != itemAdded || c.Index == "" || index == "") && !(at > itemDone && jsonscan.Int(c.Index) > jsonscan.Int(index) && others(id, c.Index)) // that item follows
 		})
 	}
 	if i < 0 && at != itemAdded {

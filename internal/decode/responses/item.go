@@ -75,7 +75,7 @@ func (r frame) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *w
 	}
 	of.Message = r.d.contentOf()
 	if at != itemWhole {
-		c, known := r.d.callOf(of.Index, of.ID, at, func(id, index string) bool { return r.hasCall(all, id, index) })
+		c, known := r.d.callOf(Call{Index: of.Index, ID: of.ID, Name: of.Name}, at, func(id, index string) bool { return r.hasCall(all, id, index) })
 		of.Index, of.ID = c.Index, c.ID
 		of.Opens = known == otherCall
 		of.Exact = known == newCall && at != itemAdded // its beginning was lost, and deltas may have come
