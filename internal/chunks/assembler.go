@@ -222,9 +222,9 @@ func (a *Assembler[S]) present(s string) string {
 	return s
 }
 
-// byPlace returns the position of the call that has the id and the index of a
+// ByPlace returns the position of the call that has the id and the index of a
 // fragment or, where none has both, of the newest call with the id, or -1.
-func (a *Assembler[S]) byPlace(id, index string) int {
+func (a *Assembler[S]) ByPlace(id, index string) int {
 	newest := a.ByID(id)
 	if newest < 0 || index == "" {
 		return newest
@@ -241,8 +241,8 @@ func (a *Assembler[S]) byPlace(id, index string) int {
 // the fragment opens a call.
 func (a *Assembler[S]) find(f *Chunk, id, name string) int {
 	if id != "" {
-		if i := a.byPlace(id, f.Index); i >= 0 {
-			if name != "" && a.Calls[i].reusedBy(f) {
+		if i := a.ByPlace(id, f.Index); i >= 0 {
+			if name != "" && a.Calls[i].reusedBy(f, name) {
 				return -1
 			}
 			return i

@@ -3,6 +3,7 @@ package chunks
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
@@ -91,10 +92,18 @@ func (a *Assembly) rare() *Rare {
 	return a.Rare
 }
 
-// RawIndex returns the index as JSON. The caller must not change it.
-func (a *Assembly) RawIndex() json.RawMessage {
-	return unsafe.Slice(unsafe.StringData(a.Index), len(a.Index))
+// RawIndex returns an index of a Chunk as JSON, or nil if the wire has none. The caller
+// must not change it.
+func RawIndex(index string) json.RawMessage {
+	if index == "" || index[0] == Place {
+		return nil
+	}
+	return unsafe.Slice(unsafe.StringData(index), len(index))
 }
+
+// Place is the first byte of an index that the wire does not have: what follows identifies
+// the call in its message instead.
+const Place = '@'
 
 // Shared returns b as a string without a copy. The bytes must never change, as
 // those of Assembly.Text.
@@ -220,14 +229,30 @@ func (a *Assembly) resends(piece string) bool {
 	return true
 }
 
-// confirm adopts the args of a full message, unless the streamed args are whole
-// themselves. Free text has no sign that it is whole.
+// confirm adopts the args of a full message, unless the streamed args are whole and have
+// the same value, or the message has none. Free text has no sign that it is whole.
 func (a *Assembly) confirm(f *Chunk) {
 	whole := a.Kind() != "custom" && a.scan.Complete() && !a.Placeholder() && !(a.Hold && f.Object)
-	if whole || f.Args == "" {
+	if f.Args == "" || whole && !a.Contradicts(f.Args) {
 		return
 	}
 	a.replace(f.Args, f.Object)
+}
+
+// Contradicts reports whether the text is one complete JSON value, and args of a full
+// message are another one. No args, {} and null do not contradict it.
+func (a *Assembly) Contradicts(args string) bool {
+	return a.scan.Complete() && args != "" && args != "{}" && args != "null" && !equalJSON(a.Text, args)
+}
+
+// equalJSON reports whether a text is the same JSON value as another one. It is true if the
+// other one is no JSON, which is no reason to prefer it.
+func equalJSON(text []byte, other string) bool {
+	if string(text) == other {
+		return true
+	}
+	var a, b any
+	return json.Unmarshal([]byte(other), &b) != nil || json.Unmarshal(text, &a) == nil && reflect.DeepEqual(a, b)
 }
 
 func (a *Assembly) replace(text string, object bool) {
@@ -286,9 +311,11 @@ func (a *Assembly) Blank() bool {
 	return a.scan.First() == 0 && a.scan.Status() != jsonscan.Bad && !a.Cut
 }
 
-// Placeholder reports whether the text is a bare {}, which some gateways send
+// Placeholder reports whether the text is a bare {} or null, which some gateways send
 // before the actual args.
-func (a *Assembly) Placeholder() bool { return len(a.Text) == 2 && string(a.Text) == "{}" }
+func (a *Assembly) Placeholder() bool {
+	return len(a.Text) == 2 && string(a.Text) == "{}" || len(a.Text) == 4 && string(a.Text) == "null"
+}
 
 // Whole reports whether the text is one complete JSON value.
 func (a *Assembly) Whole() bool { return (a.scan.Complete() || a.Object) && !a.Cut }
@@ -310,23 +337,37 @@ func (a *Assembly) Full() bool {
 }
 
 // reusedBy reports whether a fragment with a name and the id of this call begins
-// another call. Some servers use the name of the function as id. This call must
-// have all its args, and the fragment must have another place on the wire or args
-// that are no part of this call's.
-func (a *Assembly) reusedBy(f *Chunk) bool {
+// another call. Some servers use the name of the function, or the id of the response, as
+// id. This call must have all its args, and the fragment must have another place on the
+// wire or args that are no part of this call's. Before that, only the place shows it.
+func (a *Assembly) reusedBy(f *Chunk, name string) bool {
+	elsewhere := f.Index != "" && a.Index != "" && f.Index != a.Index
 	switch {
 	case !a.Full():
-		return false
+		return elsewhere && !f.Whole && a.contradicts(f, name)
 	case f.Opens:
 		return true
 	case f.Whole:
 		return false
-	case f.Index != "" && a.Index != "" && f.Index != a.Index:
+	case elsewhere:
 		return true
 	case f.Object, a.Object, len(a.Text) == 0, a.Placeholder(), a.Kind() == "custom":
 		return false
 	}
 	return beginsValue(f.Args) && !a.resends(f.Args) && !sameValue(a.Text, f.Args)
+}
+
+// contradicts reports whether a fragment on another index, with a name and the id of this
+// call, does not continue the args of this call: it certainly begins a call, has another
+// name, repeats the head of a call without args, or begins args after those of this call.
+func (a *Assembly) contradicts(f *Chunk, name string) bool {
+	switch {
+	case f.Opens, a.Name != "" && name != a.Name:
+		return true
+	case len(a.Text) == 0:
+		return f.Args == ""
+	}
+	return strings.HasPrefix(f.Args, "{") && !a.resends(f.Args)
 }
 
 // sameValue reports whether a text is the same JSON value as another one, apart

@@ -116,7 +116,7 @@ type Chunk struct {
 	// message of its Choice, unless it begins the next one.
 	IDVaries bool
 
-	Index      string // raw JSON token of the call's (or block's) index: `0`, `"lc_1"`; "" where absent or null
+	Index      string // raw JSON token of the call's (or block's) index: `0`, `"lc_1"`; "" where absent or null; see Place
 	ID         string // the provider's id of the call
 	Call       string // the call's name in events, where a client uses it
 	Name       string

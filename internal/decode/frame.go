@@ -46,8 +46,8 @@ func frameOf(p framing.Event) (wire.Frame, *wire.Problem) {
 	return f, nil
 }
 
-// unwrap returns the event in {"event":NAME,"data":…,"id"?}, which is a server-sent
-// event as JSON.
+// unwrap returns the event in {"event":NAME?,"data":…,"id"?}, which is a server-sent
+// event as JSON. Without a name, the data is an object.
 func unwrap(f wire.Frame) wire.Frame {
 	switch f.JSON.FirstKey() { // most events end here
 	case "event", "data", "id":
@@ -66,7 +66,7 @@ func unwrap(f wire.Frame) wire.Frame {
 			return f
 		}
 	}
-	if name.Kind != jsonscan.String || data.Raw == "" {
+	if name.Kind != jsonscan.String && (name.Present() || !data.IsObject()) || data.Raw == "" {
 		return f
 	}
 	return wire.Frame{Name: name.Str, JSON: data, Done: framing.IsDone(data.Raw) && !framing.IsCode(name.Str)}

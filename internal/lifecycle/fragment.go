@@ -206,7 +206,7 @@ func (st *Step) sealed(c *chunks.Chunk) {
 	pos := -1
 	switch {
 	case c.ID != "":
-		pos = m.ByID(c.ID)
+		pos = m.ByPlace(c.ID, c.Index)
 	case c.Index != "":
 		pos = m.ByIndex(c.Index)
 	case len(m.Calls) > 0:

@@ -266,9 +266,12 @@ func (st *Step) confirmOpen(m *Message, i int, c *chunks.Chunk) {
 	if call.State.Status != events.BuildingArgs || m.Truncated && !call.Whole() {
 		return
 	}
-	if err := m.Confirm(i, c, st.Rules.limits()); err != nil {
-		st.rejectFragment(m, i, c, err)
-		return
+	same := m.has(c.Message) && m.Namespace == c.Namespace
+	if same || !call.Contradicts(c.Args) { // a call of another message may have the same id
+		if err := m.Confirm(i, c, st.Rules.limits()); err != nil {
+			st.rejectFragment(m, i, c, err)
+			return
+		}
 	}
 	rewindSent(call)
 	st.completeArgs(m, call, completedBy(c))

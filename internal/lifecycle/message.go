@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"streamer/internal/chunks"
 	"streamer/internal/events"
@@ -186,7 +187,12 @@ func (st *Step) finishedBy(c *chunks.Chunk) *Message {
 	return st.onlyBuilding(c, func(*Message) bool { return true })
 }
 
+// usage applies the token counts. Programs in Go write counts of 0 in each chunk, before
+// those of the message come.
 func (st *Step) usage(c *chunks.Chunk) {
+	if strings.Contains(c.Usage, "0") && !strings.ContainsAny(c.Usage, "123456789") {
+		return
+	}
 	unknown := c.Message == "" || !st.State.Memory.hasMessage(c.Message)
 	match := func(m *Message) bool {
 		return m.Phase != Finished && m.Namespace == c.Namespace && (m.has(c.Message) || unknown)

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"strings"
 
+	"streamer/internal/chunks"
 	"streamer/internal/events"
 )
 
@@ -89,8 +90,6 @@ func (st *Step) emitClosed(t events.Type, c *Closed) *events.Event {
 	e := st.append(t, c.Run)
 	e.Place = &events.Place{MessageID: c.Message, Namespace: c.Namespace, Choice: c.Choice}
 	e.Call, e.ID, e.IDSynthesized, e.UID, e.ToolName = c.Call, c.ID, c.Synth, c.UID, c.Name
-	if c.Index != "" {
-		e.Index = []byte(c.Index)
-	}
+	e.Index = chunks.RawIndex(c.Index)
 	return e
 }

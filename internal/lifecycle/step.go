@@ -244,9 +244,7 @@ func (st *Step) emitCall(t events.Type, m *Message, c *Call) *events.Event {
 	e, s := st.emitMessage(t, m), &c.State
 	e.Call, e.ID, e.IDSynthesized, e.UID = s.Call, s.ID, s.Synth, s.UID()
 	e.ToolName = c.Name
-	if c.Index != "" {
-		e.Index = c.RawIndex()
-	}
+	e.Index = chunks.RawIndex(c.Index)
 	return e
 }
 

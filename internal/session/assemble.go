@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"streamer/internal/chunks"
 	"streamer/internal/decode"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
@@ -161,8 +162,8 @@ func (c *AssembledCall) building(m *lifecycle.Message, call *lifecycle.Call, nex
 		c.Kind = "function"
 	}
 	c.Choice, c.MessageID, c.Namespace = m.Choice, m.ID, m.Namespace
-	if call.Index != "" {
-		c.Index = json.RawMessage(call.Index)
+	if index := chunks.RawIndex(call.Index); index != nil {
+		c.Index = index
 	}
 	args := call.Args()
 	c.ArgsText, c.Args, c.ArgsValid = string(call.Text), args.JSON, args.Valid

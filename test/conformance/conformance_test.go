@@ -160,6 +160,9 @@ func (r *recording) check(a *session.Assembly) error {
 		if r.unindexed {
 			r.want.Calls[i].Index = got[i].Index
 		}
+		if r.want.NameOpen {
+			r.want.Calls[i].open(&got[i])
+		}
 		wrong = append(wrong, compareCall(i, got[i], r.want.Calls[i])...)
 	}
 	if wrong != nil {
@@ -168,6 +171,7 @@ func (r *recording) check(a *session.Assembly) error {
 	wrong = append(wrong, r.rejections(a.Events)...)
 	wrong = append(wrong, r.messages(a.Events)...)
 	wrong = append(wrong, r.humans(a.Events)...)
+	wrong = append(wrong, r.text(a.Events)...)
 	wrong = append(wrong, r.results(a.Events)...)
 	wrong = append(wrong, r.ends(a.Events)...)
 	if wrong != nil {
@@ -181,6 +185,14 @@ func (r *recording) check(a *session.Assembly) error {
 func (r *recording) unlisted(c session.AssembledCall) bool {
 	return c.Kind == "server" && c.IDSynthesized &&
 		!slices.ContainsFunc(r.want.Calls, func(w expectedCall) bool { return w.Kind == "server" && w.ID == nil })
+}
+
+// open adopts the name, the kind and the args of a call.
+func (c *expectedCall) open(got *session.AssembledCall) {
+	c.Name, c.Kind, c.ArgsJSON, c.Args = got.Name, got.Kind, got.ArgsText, nil
+	if json.Unmarshal(got.Args, &c.Args) != nil {
+		c.Args = nil
+	}
 }
 
 func compareCall(i int, got session.AssembledCall, want expectedCall) (wrong []string) {
@@ -212,7 +224,7 @@ func compareCall(i int, got session.AssembledCall, want expectedCall) (wrong []s
 	if text, double := want.Args.(string); double && want.Kind != "custom" && json.Unmarshal([]byte(text), &inner) == nil {
 		want.Args = inner // the args are an object in a string
 	}
-	if want.ArgsValid && want.Kind != "custom" {
+	if want.ArgsValid && want.Kind != "custom" && want.ArgsJSON != "" {
 		check("args", args, want.Args)
 	}
 	check("index", string(got.Index), index)
@@ -303,6 +315,20 @@ func (r *recording) humans(list []events.Event) (wrong []string) {
 	return wrong
 }
 
+// text compares the text of the messages with what is expected.
+func (r *recording) text(list []events.Event) (wrong []string) {
+	var text strings.Builder
+	for i := range list {
+		if e := &list[i]; e.Type == events.AgentResponseChunk && e.Kind == "text" {
+			text.WriteString(e.Content)
+		}
+	}
+	if got := text.String(); r.want.Text != "" && got != r.want.Text {
+		wrong = append(wrong, fmt.Sprintf("the text is %q, want %q", got, r.want.Text))
+	}
+	return wrong
+}
+
 // cut reports whether the stream does not have the end of its last message.
 func (r *recording) cut() bool {
 	end, needed := endings[r.format]
@@ -351,6 +377,9 @@ func (r *recording) results(list []events.Event) (wrong []string) {
 		}
 		if parent := parents[c.Call]; want.Parent != nil && parent != *want.Parent && ids[parent] != *want.Parent {
 			wrong = append(wrong, fmt.Sprintf("call %d: parent is %q, want %q", i, parent, *want.Parent))
+		}
+		if e := results[c.Call]; want.ResStatus != "" && (e == nil || string(e.Status) != want.ResStatus) {
+			wrong = append(wrong, fmt.Sprintf("call %d: the result is %+v, want status %s", i, e, want.ResStatus))
 		}
 		if want.Result == nil {
 			continue

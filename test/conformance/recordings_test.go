@@ -36,14 +36,31 @@ type expected struct {
 	Messages *int           `json:"messages"`
 	// Humans are the texts of the human messages; nil where they are not listed.
 	Humans []string `json:"humans"`
+	// Text is that of the messages, "" where it is not listed.
+	Text string `json:"text"`
+	// NameOpen: the names and args of calls are not compared.
+	NameOpen bool `json:"name_open"`
 	// HumanMessages are likewise the texts, or their number.
 	HumanMessages json.RawMessage `json:"human_messages"`
 	// Runs are the ends of the runs, of which some are not on the wire.
-	Runs []struct{ Ending *string } `json:"runs"`
+	Runs []expectedRun `json:"runs"`
 	// Ambiguity states that other calls are right, too.
 	Ambiguity string `json:"ambiguity"`
+	// Ambiguous likewise, and what is read must not be wrong.
+	Ambiguous bool `json:"ambiguous"`
 	// Rejects: the recording holds garbage that may be rejected.
 	Rejects bool `json:"rejects"`
+}
+
+// expectedRun is the end of a run: an object, or its text.
+type expectedRun struct{ Ending *string }
+
+func (r *expectedRun) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		return json.Unmarshal(data, &r.Ending)
+	}
+	type plain expectedRun
+	return json.Unmarshal(data, (*plain)(r))
 }
 
 type expectedCall struct {
@@ -61,6 +78,7 @@ type expectedCall struct {
 	Choice    *int            `json:"choice_index"`
 	Parent    *string         `json:"parent"`
 	Result    *expectedResult `json:"result"`
+	ResStatus string          `json:"res_status"`
 	Cancelled string          `json:"cancelled"` // why the call ends without a result
 	Waited    bool            `json:"waited"`    // for a person
 }
@@ -75,6 +93,14 @@ type expectedResult struct {
 	Text         *string `json:"text"` // instead of its length and sum
 	Chars        int     `json:"chars"`
 	SHA256       string  `json:"sha256_8"`
+}
+
+func (r *expectedResult) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		return json.Unmarshal(data, &r.Text)
+	}
+	type plain expectedResult
+	return json.Unmarshal(data, (*plain)(r))
 }
 
 // complete converts the texts of the streams of agents.

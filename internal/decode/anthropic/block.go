@@ -25,7 +25,7 @@ func (d *Decoder) startBlock(w *wire.Writer, index, block jsonscan.Value) *wire.
 }
 
 type blockFields struct {
-	kind, id, name, input, text, caller, use jsonscan.Value
+	kind, id, name, input, text, thinking, caller, use jsonscan.Value
 }
 
 // block emits the beginning of a block, or a whole block of a whole message
@@ -34,14 +34,14 @@ func (d *Decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value) (
 	var b blockFields
 	block.Read(
 		b.kind.From("type"), b.id.From("id"), b.name.From("name"), b.input.From("input"),
-		b.text.From("text"), b.text.From("thinking"), b.caller.From("caller"), b.use.From("tool_use_id"),
+		b.text.From("text"), b.thinking.From("thinking"), b.caller.From("caller"), b.use.From("tool_use_id"),
 	)
 	switch {
 	case b.kind.Str == "text":
 		w.EmitText(chunks.Chunk{Kind: chunks.Text, Message: of.Message, Part: of.Part}, b.text)
 		return wire.PartBlock, nil
 	case b.kind.Str == "thinking":
-		w.EmitText(chunks.Chunk{Kind: chunks.Reasoning, Message: of.Message, Part: of.Part}, b.text)
+		w.EmitText(chunks.Chunk{Kind: chunks.Reasoning, Message: of.Message, Part: of.Part}, b.thinking)
 		return wire.PartBlock, nil
 	case strings.HasSuffix(b.kind.Str, "tool_use"):
 		d.toolUse(w, of, &b)
@@ -49,7 +49,7 @@ func (d *Decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value) (
 			w.UnknownMembers("the content block", block, "caller")
 		}
 		return wire.CallBlock, nil
-	case b.use.IsString():
+	case w.Text(b.use) != "" || b.use.IsString() && strings.HasSuffix(b.kind.Str, "tool_result"):
 		// The result of a tool that the provider ran. The call may be in an
 		// earlier message.
 		return wire.OtherBlock, w.ToolResult(chunks.Chunk{}, wire.ReadResult(block))
@@ -82,20 +82,7 @@ func (d *Decoder) delta(w *wire.Writer, index, delta jsonscan.Value) *wire.Probl
 	if !delta.IsObject() {
 		return wire.WrongType("delta", delta, "an object")
 	}
-	c := chunks.Chunk{Message: d.Message}
-	var content jsonscan.Value
-	for m := delta.Members(); m.Next(); {
-		switch m.Key {
-		case "partial_json":
-			c.Kind, content = chunks.Fragment, m.Value
-		case "text":
-			c.Kind, content = chunks.Text, m.Value
-		case "thinking":
-			c.Kind, content = chunks.Reasoning, m.Value
-		default:
-			w.UnknownMember("the delta", m.Key, m.Value)
-		}
-	}
+	c, content := d.content(w, delta)
 	s := w.Text(content)
 	if content.IsNested() {
 		s = w.Compact(content.Raw) // some proxies send parsed JSON
@@ -110,6 +97,22 @@ func (d *Decoder) delta(w *wire.Writer, index, delta jsonscan.Value) *wire.Probl
 		w.Emit(c)
 	}
 	return nil
+}
+
+// content returns the content of a delta, and its chunk. The type decides: Go programs
+// write the members of all types, and most of them are empty.
+func (d *Decoder) content(w *wire.Writer, delta jsonscan.Value) (c chunks.Chunk, content jsonscan.Value) {
+	var kind, args, text, thinking jsonscan.Value
+	w.ReadKnown("the delta", delta, kind.From("type"), args.From("partial_json"), text.From("text"), thinking.From("thinking"))
+	switch c.Message = d.Message; {
+	case kind.Str == "input_json_delta", kind.Str != "text_delta" && kind.Str != "thinking_delta" && wire.Filled(args):
+		c.Kind, content = chunks.Fragment, args
+	case kind.Str == "thinking_delta", kind.Str != "text_delta" && wire.Filled(thinking):
+		c.Kind, content = chunks.Reasoning, thinking
+	default:
+		c.Kind, content = chunks.Text, text
+	}
+	return c, content
 }
 
 // stopBlock ends a block. The kind of a block without a known beginning is not

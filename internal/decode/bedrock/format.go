@@ -9,7 +9,7 @@
 //	→ contentBlockDelta{contentBlockIndex,delta:{toolUse:{input}}} … → contentBlockStop{contentBlockIndex}
 //	→ messageStop{stopReason} → metadata{usage}; an …Exception{message} may come at any time
 //
-// Text blocks have no start. Messages have no id. The result of a tool that the
+// The events that json.Marshal of the SDK for Go writes are read too. Text blocks have no start. Messages have no id. The result of a tool that the
 // provider runs has a block of its own. It also reads the answer of Converse, and
 // a user message with toolResult blocks.
 //
@@ -31,7 +31,7 @@ import (
 func Format() wire.Format {
 	return wire.Format{
 		Name: "bedrock", Shape: "bedrock",
-		Keys:      slices.Concat([]string{"event", "stopReason", "role"}, eventNames[:], exceptionNames[:]),
+		Keys:      slices.Concat([]string{"event", "stopReason", "role", "Value"}, eventNames[:], exceptionNames[:]),
 		Claims:    claims,
 		New:       func() wire.Decoder { return new(decoder) },
 		FindSlots: findSlots,
@@ -72,6 +72,9 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	}
 	if !e.IsObject() {
 		return wire.WrongType(kind, e, "an object")
+	}
+	if f.JSON.FirstKey() == "Value" {
+		e = fromGo(w, e)
 	}
 	switch kind {
 	case "messageStart":
@@ -141,6 +144,9 @@ func claimsMessage(f wire.Frame) wire.Claim {
 func readEvent(f wire.Frame) (kind string, payload jsonscan.Value) {
 	if isEvent(f.Name) {
 		return f.Name, f.JSON
+	}
+	if f.JSON.FirstKey() == "Value" {
+		return goEvent(f.JSON)
 	}
 	alone := true
 	for m := f.Members(); m.Next(); {

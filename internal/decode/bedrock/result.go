@@ -31,7 +31,7 @@ func (d *decoder) startResult(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	b := wire.Body{Writer: w}
 	d.Result.ID = wire.Keep(b.Text("toolUseId", v.Member("toolUseId")))
 	if status := b.Text("status", v.Member("status")); status != "" {
-		d.Result.Status = b.OneOf("status", status, "success", "error")
+		d.Result.Status = strings.Clone(b.OneOf("status", status, "success", "error"))
 	}
 	if b.Problem == nil && d.Result.ID == "" {
 		b.Fail(wire.WrongShape("the result names no call: toolUseId is missing or empty"))

@@ -8,7 +8,8 @@
 //	→ citation-start|citation-end → message-end{delta:{finish_reason,usage,error?}}
 //
 // Here tool_calls is an object, not a list. A call without args has no
-// tool-call-delta. Only message-start has the id of the message. An answer that
+// tool-call-delta. The JavaScript SDK writes tool_calls, tool_plan and finish_reason in camel
+// case. Only message-start has the id of the message. An answer that
 // was not streamed is {"id","finish_reason","message":{role,content,tool_plan,tool_calls},"usage"}.
 package cohere
 
@@ -25,13 +26,13 @@ import (
 func Format() wire.Format {
 	return wire.Format{
 		Name: "cohere", Shape: "openai",
-		Keys:   []string{"type", "finish_reason"},
+		Keys:   []string{"type", "finish_reason", "finishReason"},
 		Claims: claims,
 		New:    func() wire.Decoder { return new(decoder) },
 		FindSlots: wire.Slots{
 			wire.BlockSlot: {"index"},
-			wire.TextSlot:  {"delta.message.tool_plan", "delta.message.content.text", "delta.message.content.thinking"},
-			wire.ArgsSlot:  {"delta.message.tool_calls.function.arguments"},
+			wire.TextSlot:  {"delta.message.tool_plan", "delta.message.toolPlan", "delta.message.content.text", "delta.message.content.thinking"},
+			wire.ArgsSlot:  {"delta.message.tool_calls.function.arguments", "delta.message.toolCalls.function.arguments"},
 		}.Of("tool-plan-delta", "content-delta", "tool-call-delta"),
 	}
 }
@@ -40,7 +41,7 @@ func claims(f wire.Frame) wire.Claim {
 	var kind, delta, role, call, message, finish jsonscan.Value
 	f.Read(
 		message.From("message"), finish.From("finish_reason"), kind.From("type"), delta.From("delta"),
-		role.From("role"), call.From("tool_call_id"),
+		role.From("role"), call.From("tool_call_id"), finish.From("finishReason"), call.From("toolCallId"),
 	)
 	switch kind.Str {
 	case "message-start", "message-end", "content-start", "content-delta", "tool-plan-delta", "tool-call-start", "tool-call-delta", "citation-start":
@@ -61,6 +62,12 @@ func claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
+// either returns the member of an object with one of two spellings of its key.
+func either(v jsonscan.Value, key, camel string) (found jsonscan.Value) {
+	v.Read(found.From(key), found.From(camel))
+	return found
+}
+
 type decoder struct {
 	Message string // id of the message that began last
 }
@@ -78,7 +85,7 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		d.Message = wire.Keep(w.Text(id))
 		w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: w.Text(message.Member("role")), Fresh: true})
 	case "tool-plan-delta":
-		d.emitText(w, chunks.Reasoning, 0, message.Member("tool_plan"))
+		d.emitText(w, chunks.Reasoning, 0, either(message, "tool_plan", "toolPlan"))
 	case "content-start", "content-delta":
 		content := message.Member("content")
 		d.emitText(w, chunks.Text, index.Int(), content.Member("text"))
@@ -86,7 +93,7 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case "content-end":
 		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: d.Message, Part: index.Int()})
 	case "tool-call-start", "tool-call-delta":
-		return d.toolCall(w, index, message.Member("tool_calls"), kind.Str == "tool-call-start")
+		return d.toolCall(w, index, either(message, "tool_calls", "toolCalls"), kind.Str == "tool-call-start")
 	case "tool-call-end":
 		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: d.Message, Index: index.Raw})
 	case "message-end":
@@ -111,16 +118,16 @@ func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 func (d *decoder) wholeAnswer(w *wire.Writer, id string, message, end jsonscan.Value) {
 	d.Message = wire.Keep(id)
 	w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: "assistant", Fresh: true})
-	d.emitText(w, chunks.Reasoning, 0, message.Member("tool_plan"))
+	d.emitText(w, chunks.Reasoning, 0, either(message, "tool_plan", "toolPlan"))
 	part := 0
 	for e := message.Member("content").Elements(); e.Next(); part++ {
 		d.emitText(w, chunks.Reasoning, part, e.Value.Member("thinking"))
 		d.emitText(w, chunks.Text, part, e.Value.Member("text"))
 	}
-	for e := message.Member("tool_calls").Elements(); e.Next(); {
+	for e := either(message, "tool_calls", "toolCalls").Elements(); e.Next(); {
 		w.OpenAICall(wire.Choice{Message: d.Message, Whole: true}, e.Value)
 	}
-	w.UnknownMembers("the message", message, "content", "tool_plan", "tool_calls", "citations")
+	w.UnknownMembers("the message", message, "content", "tool_plan", "tool_calls", "citations", "toolCalls")
 	d.endMessage(w, end)
 }
 
@@ -149,7 +156,7 @@ func (d *decoder) toolCall(w *wire.Writer, index, call jsonscan.Value, begins bo
 // the like, and TIMEOUT are failures of the provider, which end the run.
 func (d *decoder) endMessage(w *wire.Writer, delta jsonscan.Value) {
 	var finish, usage, failure jsonscan.Value
-	delta.Read(finish.From("finish_reason"), usage.From("usage"), failure.From("error"))
+	delta.Read(finish.From("finish_reason"), finish.From("finishReason"), usage.From("usage"), failure.From("error"))
 	message := d.Message
 	reason := w.Text(finish)
 	w.EmitUsage(chunks.Chunk{Message: message}, usage)

@@ -28,20 +28,31 @@ func (d *decoder) call(w *wire.Writer, of wire.Choice, call jsonscan.Value, serv
 	switch {
 	case args.Present() && !args.IsObject() && !args.IsString():
 		return wire.WrongType("functionCall.args", args, "an object")
-	case c.Name == "" && args.Present():
-		return wire.WrongType("functionCall.name", name, "a string that is not empty")
+	case c.Name == "" && args.Present() && !args.IsEmpty():
+		if !d.Bare || d.Choice != of.Index {
+			return wire.WrongType("functionCall.name", name, "a string that is not empty")
+		}
+		d.Bare, c.Opens = false, false // the args of the call before
+		return d.whole(w, c, args)
 	case c.Name == "":
 		return d.pieces(w, of, pieces, goesOn)
 	}
 	d.begin(w, of)
-	if d.Open {
-		d.closeCall(w, of.Message) // calls are sequential, so the open call has all its args
-	}
+	d.closeCall(w, of.Message) // calls are sequential, so the open call has all its args
 	if goesOn || pieces.Present() {
 		d.Open, d.Choice, d.Args = true, of.Index, Args{}
 		w.Emit(c)
 		return d.pieces(w, of, pieces, goesOn)
 	}
+	if !args.Present() || args.IsEmpty() {
+		d.Bare, d.Choice = !server, of.Index
+	}
+	return d.whole(w, c, args)
+}
+
+// whole emits a call with all its args. One without args is not sealed yet: some gateways
+// send its args in the next part, without the name.
+func (d *decoder) whole(w *wire.Writer, c chunks.Chunk, args jsonscan.Value) *wire.Problem {
 	c.Object, c.Args = true, "{}" // for a call without args
 	switch {
 	case args.IsObject():
@@ -49,7 +60,11 @@ func (d *decoder) call(w *wire.Writer, of wire.Choice, call jsonscan.Value, serv
 	case args.IsString():
 		c.Object, c.Args = false, w.Text(args)
 	}
-	w.EmitWhole(c)
+	if d.Bare {
+		w.Emit(c)
+	} else {
+		w.EmitWhole(c)
+	}
 	return nil
 }
 
@@ -81,16 +96,20 @@ func (d *decoder) pieces(w *wire.Writer, of wire.Choice, pieces jsonscan.Value, 
 	return first
 }
 
+// closeCall ends the call whose args may go on, if there is one.
 func (d *decoder) closeCall(w *wire.Writer, message string) {
+	if !d.Open && !d.Bare {
+		return
+	}
 	c := chunks.Chunk{Kind: chunks.Fragment, Message: message, Choice: d.Choice}
-	if !d.Args.Invalid {
+	if d.Open && !d.Args.Invalid {
 		c.Args = w.Build(func(dst []byte) []byte { return d.Args.close(dst, 0) })
 	}
 	if c.Args != "" {
 		w.Emit(c)
 	}
 	w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: message, Choice: d.Choice})
-	d.Open, d.Args = false, Args{}
+	d.Open, d.Bare, d.Args = false, false, Args{}
 }
 
 func (d *decoder) blockReason(w *wire.Writer, feedback jsonscan.Value) (reason string) {
@@ -106,6 +125,9 @@ func (d *decoder) blockReason(w *wire.Writer, feedback jsonscan.Value) (reason s
 // belongs to the current message.
 func (d *decoder) begin(w *wire.Writer, of wire.Choice) {
 	if !d.Begun || of.Message != d.Message {
+		if d.Bare {
+			d.closeCall(w, d.Message)
+		}
 		*d = decoder{Message: wire.Keep(of.Message), Begun: true}
 		w.Emit(chunks.Chunk{Kind: chunks.Start, Message: of.Message, Choice: of.Index})
 	}
@@ -129,7 +151,9 @@ func (d *decoder) candidate(w *wire.Writer, of wire.Choice, v jsonscan.Value) (f
 	for e := parts.Elements(); e.Next(); {
 		first = cmp.Or(first, d.part(w, of, e.Value))
 	}
-	if reason := w.Text(finish); reason != "" && reason != "FINISH_REASON_UNSPECIFIED" {
+	if reason := w.Text(finish); reason == "CONTINUATION" {
+		d.Continued = true
+	} else if reason != "" && reason != "FINISH_REASON_UNSPECIFIED" {
 		d.begin(w, of)
 		d.finish(w, of, reason)
 		if wire.Discards(reason) {
@@ -148,6 +172,9 @@ func (d *decoder) candidate(w *wire.Writer, of wire.Choice, v jsonscan.Value) (f
 // the wire sometimes omits the end of the call. Where the answer is truncated, the
 // args stay incomplete.
 func (d *decoder) finish(w *wire.Writer, of wire.Choice, reason string) {
+	if d.Bare && d.Choice == of.Index {
+		d.closeCall(w, of.Message)
+	}
 	truncated := reason != "STOP" // the other reasons are limits, filters and malformed calls
 	if d.Open && d.Choice == of.Index {
 		if truncated {
@@ -186,6 +213,9 @@ func (d *decoder) part(w *wire.Writer, of wire.Choice, part jsonscan.Value) *wir
 		default:
 			w.UnknownGeminiPart(m.Key, m.Value)
 		}
+	}
+	if s := w.Text(text); d.Bare && (s != "" || result.IsObject() || serverCall.IsObject() || serverResult.IsObject()) {
+		d.closeCall(w, d.Message)
 	}
 	if s := w.Text(text); s != "" {
 		d.begin(w, of)

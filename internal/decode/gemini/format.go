@@ -8,6 +8,9 @@
 //	 ]},"finishReason"?,"index"?}],"usageMetadata"?,"responseId"?,"promptFeedback"?}
 //	{"error":{"code":503,"message","status":"UNAVAILABLE"}}
 //
+// A response with the finish reason CONTINUATION is continued by the next one, under an id
+// of its own: both are one message.
+//
 // Code Assist sends it as {"response":{…},"traceId"?}. Each member may also be
 // spelled with underscores, as the Python SDK writes it. Results are in a content
 // of the client, {"role":"user","parts":[{"functionResponse":…}]}.
@@ -107,9 +110,14 @@ type decoder struct {
 	Message string // the last response id
 	Begun   bool   // the start of the message was emitted
 	Open    bool   // the args of a call come in pieces
+	Bare    bool   // the last call came without args, which may be in the next part
 	Choice  int    // of that call
 	Args    Args   // of that call
 	End     End    // of the message
+	// Continued: the next response continues the message, although its id is another.
+	// Alias is that id.
+	Continued bool
+	Alias     string
 
 	discarded string // why the provider threw away a call in the frame that is being read
 }
@@ -121,6 +129,9 @@ func (d *decoder) Fields(f *stored.Fields) {
 	stored.Number(f, "c", &d.Choice)
 	stored.Object(f, "a", &d.Args, (*Args).fields)
 	stored.Object(f, "e", &d.End, (*End).fields)
+	f.Flag("n", &d.Bare)
+	f.Flag("g", &d.Continued)
+	f.Text("i", &d.Alias)
 }
 
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
@@ -132,7 +143,7 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		other.From("automaticFunctionCallingHistory"), other.From("automatic_function_calling_history"), // repeats the calls
 	)
 	if failure.Present() { // of the message that it names, or of the one that began last
-		w.FailRun(cmp.Or(w.Text(id), d.Message), w.FailureText(failure))
+		w.FailRun(cmp.Or(d.messageOf(w.Text(id)), d.Message), w.FailureText(failure))
 		*d = decoder{}
 		return nil
 	}
@@ -140,16 +151,30 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		return wire.WrongType("candidates", candidates, "an array")
 	}
 	if parts.IsArray() {
+		d.closeCall(w, d.Message)
 		d.Begun = d.Begun && d.Message != "" // the client has answered
 		return w.GeminiResults(parts)
 	}
 	return d.response(w, w.Text(id), candidates, usage, feedback)
 }
 
+// messageOf returns the id of the message of a response.
+func (d *decoder) messageOf(id string) string {
+	if id != "" && id == d.Alias {
+		return d.Message
+	}
+	return id
+}
+
 func (d *decoder) response(w *wire.Writer, id string, candidates, usage, feedback jsonscan.Value) (first *wire.Problem) {
-	of := wire.Choice{Message: id}
+	some := candidates.Elements()
+	content := some.Next()
+	if d.Continued && content {
+		d.Continued, d.Alias = false, wire.Keep(id)
+	}
+	of := wire.Choice{Message: d.messageOf(id)}
 	tokens := readTokens(usage)
-	if some := candidates.Elements(); id == "" && some.Next() {
+	if id == "" && content {
 		of.Message = d.unnamed(tokens.prompt)
 	}
 	for e := candidates.Elements(); e.Next(); {

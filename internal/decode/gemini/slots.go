@@ -61,7 +61,7 @@ func (d *decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 			return false
 		}
 	}
-	if !d.Begun || d.Message != c.Message || d.Message == "" && d.End.Stopped {
+	if !d.Begun || d.Bare || d.Continued || d.Message != c.Message || d.Message == "" && d.End.Stopped {
 		return false
 	}
 	d.End.Spared, d.End.Prompt = true, readTokens(jsonscan.ValueOf(c.Usage)).prompt

@@ -7,7 +7,9 @@
 //	 "finish_reason":null}],"usage"?:{…}}
 //	{"error":{"message","type","code"}} or, from vLLM, {"object":"error","message","type","code"} in mid-stream
 //
-// It also reads a user message, {"role":"user","content"}. OpenRouter also sends the error in the choice, with the finish reason "error".
+// It also reads a user message, {"role":"user","content"}, and a result,
+// {"role":"tool","tool_call_id","content"}. Names may also be in camel case, as the
+// JavaScript SDKs of Mistral and OpenRouter write them. OpenRouter also sends the error in the choice, with the finish reason "error".
 package openai
 
 import (
@@ -35,7 +37,7 @@ func claims(f wire.Frame) wire.Claim {
 		return wire.Perhaps
 	}
 	failed, typed, empty := false, false, false
-	var role, content jsonscan.Value
+	var role, content, call jsonscan.Value
 	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "object":
@@ -56,9 +58,13 @@ func claims(f wire.Frame) wire.Claim {
 			role = m.Value
 		case "content":
 			content = m.Value
+		case "tool_call_id", "toolCallId":
+			call = m.Value
 		}
 	}
 	switch {
+	case role.Str == "tool" && !typed && call.Present():
+		return wire.IfKnown
 	case role.Str == "user" && !typed && wire.IsText(content):
 		return wire.Perhaps
 	case failed && typed: // so are the errors of Anthropic and of some proxies
@@ -85,11 +91,12 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		d.Running = nil
 		return nil
 	}
-	var id, choices, usage, failure, role, content, object, groq, other jsonscan.Value
+	var id, choices, usage, failure, role, content, call, object, groq, other jsonscan.Value
 	w.ReadFrame("the chunk", f,
 		id.From("id"), object.From("object"), other.From("created"), other.From("model"), other.From("service_tier"),
 		other.From("system_fingerprint"), choices.From("choices"), usage.From("usage"), other.From("obfuscation"),
 		groq.From("x_groq"), other.From("provider"), failure.From("error"), role.From("role"), content.From("content"),
+		other.From("moderation"), call.From("tool_call_id"), call.From("toolCallId"),
 	)
 	if object.Str == "error" && !failure.Present() {
 		failure = f.JSON
@@ -97,9 +104,12 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if !usage.Present() {
 		usage = groq.Member("usage")
 	}
-	if role.Str == "user" {
+	switch {
+	case role.Str == "user":
 		w.Emit(chunks.Chunk{Kind: chunks.Human, ID: w.Text(id), Text: w.PlainText(content)})
 		return nil
+	case role.Str == "tool" && call.Present():
+		return w.ToolResult(chunks.Chunk{}, wire.ReadResult(f.JSON))
 	}
 	of := wire.Choice{Message: w.Text(id), Varies: true}
 	if choices.Present() && !choices.IsArray() {
@@ -129,15 +139,15 @@ var slots = wire.Slots{
 		"choices.*.delta.content", "choices.*.delta.content.*.text", "choices.*.delta.content.*.thinking.*.text",
 		"choices.*.delta.reasoning_content", "choices.*.delta.reasoning",
 	},
-	wire.ArgsSlot:  {"choices.*.delta.tool_calls.*.function.arguments"},
-	wire.IndexSlot: {"choices.*.delta.tool_calls.*.index"},
+	wire.ArgsSlot:  {"choices.*.delta.tool_calls.*.function.arguments", "choices.*.delta.toolCalls.*.function.arguments"},
+	wire.IndexSlot: {"choices.*.delta.tool_calls.*.index", "choices.*.delta.toolCalls.*.index"},
 }
 
 // Mistral returns the format mistral: https://docs.mistral.ai/api/#tag/chat
 //
 // A chunk has the shape of OpenAI's. Its calls are whole and often lack index
 // and type, the id of later chunks of a call is "null", and content may consist
-// of parts.
+// of parts. Its JavaScript SDK returns {"data":chunk} in camel case.
 //
 // Streams of Mistral cannot be distinguished from those of other compatible
 // servers. The same decoder reads both, so Mistral is only a name: a stream
@@ -158,12 +168,13 @@ func (d *decoder) choice(w *wire.Writer, of wire.Choice, v jsonscan.Value, faile
 	var index, delta, message, finish, failure jsonscan.Value
 	w.ReadKnown("the choice", v,
 		index.From("index"), delta.From("delta"), message.From("message"), finish.From("finish_reason"), failure.From("error"),
+		finish.From("finishReason"),
 	)
 	of.Index = index.Int()
-	switch {
-	case delta.IsObject():
+	if delta.IsObject() {
 		d.delta(w, of, delta)
-	case message.IsObject():
+	}
+	if message.IsObject() && !wire.Filled(delta) { // some servers send the whole message at the end
 		of.Whole, of.Varies = true, false
 		d.delta(w, of, message)
 	}
@@ -189,6 +200,7 @@ func (d *decoder) delta(w *wire.Writer, of wire.Choice, delta jsonscan.Value) {
 	w.ReadKnown("the delta", delta,
 		role.From("role"), content.From("content"), reasoning.From("reasoning_content"), thoughts.From("reasoning"),
 		refusal.From("refusal"), calls.From("tool_calls"), legacy.From("function_call"), executed.From("executed_tools"),
+		calls.From("toolCalls"), legacy.From("functionCall"), reasoning.From("reasoningContent"),
 	)
 	if !reasoning.Present() || reasoning.Raw == `""` { // some servers send both, with the same text
 		reasoning = thoughts

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -10,9 +11,12 @@ import (
 	"streamer/internal/stored"
 )
 
-func (r frame) hasCall(items jsonscan.Value, id string) bool {
-	for e := items.Elements(); e.Next(); {
-		if r.Text(e.Value.Member("call_id")) == id || r.Text(e.Value.Member("id")) == id {
+// hasCall reports whether a list of items has a call with an id, on an index if that is
+// not "".
+func (r frame) hasCall(items jsonscan.Value, id, index string) bool {
+	i := 0
+	for e := items.Elements(); e.Next(); i++ {
+		if f := readItem(e.Value); (r.Text(f.call) == id || r.Text(f.id) == id) && (index == "" || index == strconv.Itoa(i)) {
 			return true
 		}
 	}
@@ -56,7 +60,7 @@ func (r frame) call(of chunks.Chunk, i itemFields, at stage) {
 func (r frame) mcpResult(of chunks.Chunk, i itemFields) {
 	c := chunks.Chunk{Kind: chunks.Result, Message: of.Message, ID: of.ID, Name: of.Name, Status: "success"}
 	switch {
-	case i.failure.Present():
+	case wire.Filled(i.failure):
 		c.Status = "error"
 		if content := i.failure.Member("content"); content.IsArray() {
 			c.Content = r.Compact(content.Raw)
@@ -79,8 +83,11 @@ func (r frame) mcpResult(of chunks.Chunk, i itemFields) {
 type Call struct {
 	Index    string // raw
 	ID       string
+	Name     string
 	Done     bool // its item has ended
 	Answered bool // its result was emitted
+	Commands int  // of a shell: the number of commands that have begun
+	Texts    bool // the last command has text
 
 	repeated bool // the end of the response that is being read contains it
 }
@@ -88,8 +95,11 @@ type Call struct {
 func (c *Call) fields(f *stored.Fields) {
 	f.Text("i", &c.Index)
 	f.Text("d", &c.ID)
+	f.Text("m", &c.Name)
 	f.Flag("e", &c.Done)
 	f.Flag("r", &c.Answered)
+	stored.Number(f, "n", &c.Commands)
+	f.Flag("t", &c.Texts)
 }
 
 // maxCalls is the maximum number of calls that are stored of a response.
@@ -106,18 +116,18 @@ const (
 
 // callOf returns the call that an item is, under the index and the id of its first
 // event: some servers send others at the end of the item or of the response. others
-// reports whether the end of the response contains an id.
-func (d *decoder) callOf(index, id string, at stage, others func(id string) bool) (c Call, is identity) {
-	if len(id) > wire.MaxID || len(index) > wire.MaxID {
-		return Call{Index: index, ID: id}, knownCall
+// reports whether the end of the response contains an id, on an index if it is given.
+func (d *decoder) callOf(item Call, at stage, others func(id, index string) bool) (c Call, is identity) {
+	if len(item.ID) > wire.MaxID || len(item.Index) > wire.MaxID {
+		return item, knownCall
 	}
-	i := d.findCall(index, id, at, others)
+	i := d.findCall(item, at, others)
 	if i < 0 {
 		is = newCall
-		if slices.ContainsFunc(d.Calls, func(c Call) bool { return c.ID == id }) {
+		if slices.ContainsFunc(d.Calls, func(c Call) bool { return c.ID == item.ID }) {
 			is = otherCall
 		}
-		d.Calls = append(wire.MakeRoom(d.Calls, maxCalls), Call{Index: strings.Clone(index), ID: strings.Clone(id)})
+		d.Calls = append(wire.MakeRoom(d.Calls, maxCalls), Call{Index: strings.Clone(item.Index), ID: strings.Clone(item.ID), Name: wire.Keep(item.Name)})
 		i = len(d.Calls) - 1
 	}
 	d.Calls[i].Done = d.Calls[i].Done || at != itemAdded
@@ -127,7 +137,8 @@ func (d *decoder) callOf(index, id string, at stage, others func(id string) bool
 
 // findCall returns the position of the stored call that an item is, or -1. An id
 // may be that of several calls.
-func (d *decoder) findCall(index, id string, at stage, others func(id string) bool) int {
+func (d *decoder) findCall(item Call, at stage, others func(id, index string) bool) int {
+	index, id := item.Index, item.ID
 	find := func(match func(c *Call) bool) int {
 		return slices.IndexFunc(d.Calls, func(c Call) bool {
 			open := !c.Done && at <= itemDone || !c.repeated && at > itemDone
@@ -135,11 +146,13 @@ func (d *decoder) findCall(index, id string, at stage, others func(id string) bo
 		})
 	}
 	i := find(func(c *Call) bool { return c.ID == id && c.Index == index })
-	if i < 0 {
-		i = find(func(c *Call) bool { return c.ID == id })
+	if i < 0 { // an item that begins on another index is another call
+		i = find(func(c *Call) bool {
+			return c.ID == id && (c.Name == item.Name || c.Name == "" || item.Name == "") && (at != itemAdded || c.Index == "" || index == "") && !(at > itemDone && jsonscan.Int(c.Index) > jsonscan.Int(index) && others(id, c.Index)) // that item follows
+		})
 	}
 	if i < 0 && at != itemAdded {
-		i = find(func(c *Call) bool { return c.Index == index && (at == itemDone || !others(c.ID)) })
+		i = find(func(c *Call) bool { return c.Index == index && (at == itemDone || !others(c.ID, "")) })
 	}
 	if i < 0 && at == itemDone { // the event comes again
 		i = slices.IndexFunc(d.Calls, func(c Call) bool { return c.ID == id && c.Index == index })

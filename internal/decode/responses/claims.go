@@ -18,7 +18,7 @@ func claims(f wire.Frame) wire.Claim {
 	var number, event, id, object, output, failure, message jsonscan.Value
 	f.Read(
 		number.From("sequence_number"), event.From("event_id"), id.From("id"), object.From("object"),
-		output.From("output"), failure.From("error"), message.From("message"),
+		output.From("output"), failure.From("error"), message.From("message"), number.From("sequenceNumber"),
 	)
 	if ofSession(kind) {
 		return claimsSession(kind, event.Raw != "")

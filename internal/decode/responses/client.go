@@ -25,7 +25,7 @@ func (r frame) clientFrame(name string, e *event, v jsonscan.Value) (problem *wi
 	default:
 		return nil, false
 	}
-	switch input := e.arguments; {
+	switch input := e.input; {
 	case name == "create" && e.response.IsObject(): // a prompt, which is no part of the conversation
 		return r.results(e.response.Member("input")), true
 	case input.IsString():

@@ -10,7 +10,7 @@ import (
 )
 
 type event struct {
-	kind, index, itemID, part, delta, arguments, item, response, failure, message, code jsonscan.Value
+	kind, index, itemID, part, delta, arguments, input, command, at, item, response, failure, message, code jsonscan.Value
 	// of a WebSocket
 	stream, previous, eventID, responseID, transcript, numbered jsonscan.Value
 }
@@ -19,21 +19,25 @@ func (e *event) read(f wire.Frame) {
 	f.Read(
 		e.kind.From("type"), e.index.From("output_index"), e.itemID.From("item_id"),
 		e.part.From("content_index"), e.part.From("summary_index"), e.delta.From("delta"),
-		e.arguments.From("arguments"), e.arguments.From("input"), e.item.From("item"),
+		e.arguments.From("arguments"), e.input.From("input"), e.item.From("item"),
 		e.response.From("response"), e.failure.From("error"), e.message.From("message"),
 		e.code.From("code"), e.stream.From("stream_id"), e.previous.From("previous_response_id"),
 		e.eventID.From("event_id"), e.responseID.From("response_id"), e.transcript.From("transcript"),
-		e.numbered.From("sequence_number"),
+		e.numbered.From("sequence_number"), e.command.From("command"), e.at.From("command_index"),
+		// of the JavaScript SDK of OpenRouter
+		e.index.From("outputIndex"), e.itemID.From("itemId"), e.part.From("contentIndex"), e.part.From("summaryIndex"),
+		e.at.From("commandIndex"),
+		e.numbered.From("sequenceNumber"),
 	)
 }
 
-// place returns the value that identifies the item of an event: its output_index,
-// or its id where a server omits the index.
-func (e *event) place() jsonscan.Value {
-	if e.index.Present() {
-		return e.index
+// place returns the place of an item: its output_index, or its id where a server omits
+// the index.
+func (r frame) place(index, id jsonscan.Value) string {
+	if !index.Present() && id.Present() {
+		return r.Join(string(chunks.Place), id.Raw)
 	}
-	return e.itemID
+	return wire.RawIndex(index)
 }
 
 // partsOfItem is a number larger than the number of parts of any item.
@@ -58,31 +62,35 @@ func (r frame) delta(name string, of chunks.Chunk, delta jsonscan.Value) *wire.P
 	return nil
 }
 
-// argsDone ends the args of a call. The event repeats all args. They are used where
-// there were no deltas (LM Studio). Where deltas were lost and the args are not
-// JSON, the end of the item replaces them.
+// argsDone ends the args of a call. The event repeats all args, and heals them where deltas
+// were lost or not sent (LM Studio). Only the end of the item shows whether free text is
+// complete, and has the name of a call whose beginning was lost.
 func (r frame) argsDone(name string, e *event) *wire.Problem {
-	free := name == "custom_tool_call_input.done"
-	if free && !e.arguments.Present() {
+	free, whole := name == "custom_tool_call_input.done", e.arguments
+	if free {
+		whole = e.input
+	}
+	if free && !whole.Present() {
 		return nil
 	}
-	if !e.arguments.IsString() {
-		return wire.WrongType("arguments of response."+name, e.arguments, "a string")
+	if !whole.IsString() {
+		return wire.WrongType("arguments of response."+name, whole, "a string")
 	}
-	c := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.contentOf(), Index: wire.RawIndex(e.place())}
-	args := r.Text(e.arguments)
+	c := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.contentOf(), Index: r.place(e.index, e.itemID)}
+	args := r.Text(whole)
 	if !free && strings.TrimSpace(args) != "" && !wire.Valid(args) {
 		return nil // the answer is truncated
 	}
-	if args != "" {
-		c.Args, c.Object, c.Weak = args, true, true
+	at := slices.IndexFunc(r.d.Calls, func(call Call) bool { return call.Index == c.Index && !call.Done })
+	switch c.Args = args; {
+	case args != "" && at >= 0 && !free:
+		c.ID, c.Whole, c.Final = r.d.Calls[at].ID, true, true
 		r.Emit(c)
-	}
-	// Only the end of the item shows whether free text is complete, and has the name
-	// of a call whose beginning was lost.
-	// A response of the Realtime API that is cancelled before the first byte ends them too.
-	begun := slices.ContainsFunc(r.d.Calls, func(call Call) bool { return call.Index == c.Index })
-	if !free && begun && (args != "" || !r.realtime) {
+	case args != "":
+		c.Object, c.Weak = true, true
+		r.Emit(c)
+	case at >= 0 && !free && !r.realtime:
+		// A response of the Realtime API that is cancelled before the first byte ends them too.
 		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Index: c.Index})
 	}
 	return nil

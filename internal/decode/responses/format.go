@@ -8,7 +8,8 @@
 //	→ response.output_item.done{output_index,item:{…,arguments,status}}
 //	→ response.completed | incomplete | failed {response:{output,usage,…}}, or error
 //
-// The result of a call names its call_id. Items are identified by their
+// The JavaScript SDK of OpenRouter writes the names in camel case, and the Go SDK the
+// members of all events. The result of a call names its call_id. Items are identified by their
 // output_index, because some proxies send another item id in each event.
 package responses
 
@@ -126,9 +127,11 @@ func (r frame) event(name string, e *event, v jsonscan.Value) *wire.Problem {
 	case "output_item.done":
 		return r.item(e.index, e.item, itemDone, jsonscan.Value{})
 	case "function_call_arguments.delta", "mcp_call_arguments.delta", "custom_tool_call_input.delta":
-		return r.delta(name, chunks.Chunk{Kind: chunks.Fragment, Index: wire.RawIndex(e.place())}, e.delta)
+		return r.delta(name, chunks.Chunk{Kind: chunks.Fragment, Index: r.place(e.index, e.itemID)}, e.delta)
 	case "function_call_arguments.done", "mcp_call_arguments.done", "custom_tool_call_input.done":
 		return r.argsDone(name, e)
+	case "shell_call_command.added", "shell_call_command.delta", "shell_call_command.done":
+		return r.command(strings.TrimPrefix(name, "shell_call_command."), e)
 	case "output_text.delta", "refusal.delta", "output_audio_transcript.delta",
 		"text.delta", "audio_transcript.delta": // former names
 		return r.delta(name, chunks.Chunk{Kind: chunks.Text, Part: e.number()}, e.delta)
@@ -159,16 +162,16 @@ func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok 
 		return 0, false // it may be of another lane
 	}
 	item := wire.Unread
-	if !f.JSON.Member("output_index").Present() {
+	if !f.JSON.Member("output_index").Present() && !f.JSON.Member("outputIndex").Present() {
 		item = wire.NoSlot
 	}
 	s.Walk(at, func(path string) wire.Slot {
 		switch path {
-		case "sequence_number", "obfuscation":
+		case "sequence_number", "sequenceNumber", "obfuscation":
 			return wire.Unread
-		case "item_id":
+		case "item_id", "itemId":
 			return item
-		case "output_index":
+		case "output_index", "outputIndex":
 			return index
 		case "delta":
 			return delta

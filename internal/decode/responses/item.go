@@ -19,18 +19,27 @@ const (
 )
 
 type itemFields struct {
-	kind, id, call, name, args, action, status, caller, output, failure, content, summary, approval, environment, execution jsonscan.Value
+	kind, id, call, name, args, input, action, operation, status, caller, output, failure, content, summary, approval, environment, execution jsonscan.Value
 }
 
 func readItem(item jsonscan.Value) (i itemFields) {
+	var actions jsonscan.Value
 	item.Read(
 		i.kind.From("type"), i.id.From("id"), i.call.From("call_id"), i.name.From("name"),
-		i.args.From("arguments"), i.args.From("input"), i.action.From("action"), i.action.From("actions"),
-		i.action.From("operation"), i.status.From("status"), i.caller.From("caller"),
+		i.args.From("arguments"), i.input.From("input"), i.action.From("action"), actions.From("actions"),
+		i.operation.From("operation"), i.status.From("status"), i.caller.From("caller"),
 		i.output.From("output"), i.failure.From("error"), i.content.From("content"),
 		i.summary.From("summary"), i.approval.From("approval_request_id"),
 		i.environment.From("environment"), i.execution.From("execution"),
+		i.call.From("callId"), i.approval.From("approvalRequestId"),
 	)
+	i.args, i.output, i.failure = wire.Variant(i.args), wire.Variant(i.output), wire.Variant(i.failure)
+	if wire.Filled(actions) {
+		i.action = actions
+	}
+	if i.kind.Str == "custom_tool_call" && i.input.Present() || !i.args.Present() {
+		i.args = i.input
+	}
 	return i
 }
 
@@ -42,10 +51,11 @@ func (r frame) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *w
 		return wire.WrongType("item", item, "an object")
 	}
 	i := readItem(item)
-	if !index.Present() {
-		index = i.id
+	name := i.id
+	if !name.Present() { // llama.cpp: the deltas name the call
+		name = i.call
 	}
-	of := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.openMessage(), Index: wire.RawIndex(index), Final: true}
+	of := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.openMessage(), Index: r.place(index, name), Final: true}
 	switch i.kind.Str {
 	case "message", "reasoning":
 		if at == itemWhole {
@@ -56,8 +66,8 @@ func (r frame) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *w
 	if !r.describe(&of, &i, at) {
 		return r.outputItem(item, i, at)
 	}
-	if !i.args.Present() {
-		r.UnknownMembers("the item", item, "call_id", "action", "actions", "operation", "caller", "output", "error")
+	if !wire.Filled(i.args) {
+		r.UnknownMembers("the item", item, "call_id", "callId", "action", "actions", "operation", "caller", "output", "error", "arguments", "input")
 	}
 	of.Final = of.Name != "" // a name that is missing here is in the end of the item
 	if of.ID == "" {
@@ -65,7 +75,7 @@ func (r frame) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *w
 	}
 	of.Message = r.d.contentOf()
 	if at != itemWhole {
-		c, known := r.d.callOf(of.Index, of.ID, at, func(id string) bool { return r.hasCall(all, id) })
+		c, known := r.d.callOf(Call{Index: of.Index, ID: of.ID, Name: of.Name}, at, func(id, index string) bool { return r.hasCall(all, id, index) })
 		of.Index, of.ID = c.Index, c.ID
 		of.Opens = known == otherCall
 		of.Exact = known == newCall && at != itemAdded // its beginning was lost, and deltas may have come
@@ -110,10 +120,10 @@ func (r frame) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
 	}
 	switch i.kind.Str {
 	case "function_call":
-		of.ParentCall = r.Text(i.caller.Member("caller_id"))
+		of.ParentCall = r.caller(i)
 	case "custom_tool_call":
 		of.CallKind = "custom"
-		of.ParentCall = r.Text(i.caller.Member("caller_id"))
+		of.ParentCall = r.caller(i)
 		of.Provider = strings.HasPrefix(of.ID, "xs_call_") // a search of X, which xAI runs
 	case "mcp_call":
 		of.ID, of.CallKind, of.Provider = r.Text(i.id), "mcp", true
@@ -125,7 +135,10 @@ func (r frame) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
 		of.ID, of.CallKind = r.Text(i.id), "mcp_approval_request"
 	case "local_shell_call", "shell_call", "apply_patch_call", "computer_call":
 		of.CallKind = strings.TrimSuffix(i.kind.Str, "_call")
-		of.Name, i.args = of.CallKind, i.action
+		of.Name, i.args = of.CallKind, r.action(i.action, of.CallKind == "computer")
+		if i.kind.Str == "apply_patch_call" && i.operation.Present() {
+			i.args = i.operation
+		}
 		where := i.environment.Member("type").Str
 		of.Provider = where != "" && where != "local"
 	case "tool_search_call":
@@ -135,6 +148,29 @@ func (r frame) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
 		return false
 	}
 	return true
+}
+
+// action returns an action without the members that the Go SDK adds, which are empty. A
+// coordinate can be 0.
+func (r frame) action(v jsonscan.Value, coordinates bool) jsonscan.Value {
+	if !strings.HasPrefix(v.FirstKey(), "Of") {
+		return v
+	}
+	return jsonscan.ValueOf(r.Build(func(dst []byte) []byte {
+		dst = append(dst, '{')
+		for m := v.Members(); m.Next(); {
+			if wire.Filled(m.Value) || coordinates && m.Value.Kind == jsonscan.Number {
+				dst = wire.AppendMember(dst, &m)
+			}
+		}
+		return append(dst, '}')
+	}))
+}
+
+func (r frame) caller(i *itemFields) string {
+	var id jsonscan.Value
+	i.caller.Read(id.From("caller_id"), id.From("callerId"))
+	return r.Text(id)
 }
 
 func (r frame) texts(of chunks.Chunk, i itemFields) {

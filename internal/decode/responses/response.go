@@ -2,6 +2,7 @@ package responses
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 
 	"streamer/internal/chunks"
@@ -36,7 +37,7 @@ func readResponse(response jsonscan.Value) (b response) {
 	response.Read(
 		b.id.From("id"), b.status.From("status"), b.output.From("output"), b.usage.From("usage"),
 		b.failure.From("error"), b.details.From("incomplete_details"),
-		b.statusDetails.From("status_details"),
+		b.statusDetails.From("status_details"), b.details.From("incompleteDetails"),
 	)
 	return b
 }
@@ -59,7 +60,23 @@ func (r frame) end(name string, response jsonscan.Value) *wire.Problem {
 		r.d.Message = wire.Keep(r.Text(b.id))
 		r.d.Open = true
 	}
+	if r.another(&b) {
+		if problem := r.start("created", response); problem != nil {
+			return problem
+		}
+	}
 	return r.output(name, b, false)
+}
+
+// another reports whether the end is that of another response than the open one, whose end
+// was lost: it has another id, and none of the calls. Some servers change the id alone.
+func (r frame) another(b *response) bool {
+	id := r.Text(b.id)
+	if id == "" || r.d.Message == "" || id == r.d.Message || len(r.d.Calls) == 0 {
+		return false
+	}
+	some := b.output.Elements()
+	return some.Next() && !slices.ContainsFunc(r.d.Calls, func(c Call) bool { return r.hasCall(b.output, c.ID, "") })
 }
 
 func (r frame) whole(response jsonscan.Value) *wire.Problem {

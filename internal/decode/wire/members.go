@@ -1,6 +1,10 @@
 package wire
 
-import "streamer/internal/jsonscan"
+import (
+	"strings"
+
+	"streamer/internal/jsonscan"
+)
 
 // Member is a member of an object.
 type Member struct {
@@ -88,4 +92,51 @@ func (m *Members) next() bool {
 	}
 	m.Key, m.Value = s.rest.Key, s.rest.Value
 	return true
+}
+
+// Filled reports whether a member of a union has content. Go programs write the members of
+// all variants, which are empty, null, or zero if they are of another one.
+func Filled(v jsonscan.Value) bool {
+	switch v.Kind {
+	case jsonscan.Missing, jsonscan.Null:
+		return false
+	case jsonscan.String:
+		return len(v.Raw) > len(`""`)
+	case jsonscan.False:
+		return false
+	case jsonscan.Number:
+		return v.Raw != "0"
+	case jsonscan.Array:
+		e := v.Elements()
+		return e.Next()
+	case jsonscan.Object:
+		for m := v.Members(); m.Next(); {
+			if Filled(m.Value) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// Variant returns the value of a union that the Go SDKs of OpenAI and Anthropic write as
+// {"OfString":"…","OfList":null,…}, and any other value as it is. A union of objects has
+// their members beside those.
+func Variant(v jsonscan.Value) jsonscan.Value {
+	is, plain := false, false
+	for m := v.Members(); m.Next(); {
+		switch of := strings.HasPrefix(m.Key, "Of"); {
+		case of && Filled(m.Value):
+			return m.Value
+		case of:
+			is = true
+		default:
+			plain = plain || m.Key != "type" && Filled(m.Value)
+		}
+	}
+	if is && !plain {
+		return jsonscan.ValueOf(`""`)
+	}
+	return v
 }

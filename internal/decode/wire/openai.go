@@ -46,10 +46,10 @@ func (w *Writer) OpenAICall(of Choice, call jsonscan.Value) {
 		index.From("index"), id.From("id"), kind.From("type"), function.From("function"), custom.From("custom"),
 	)
 	callKind := ""
-	if custom.IsObject() || kind.Str == "custom" {
+	if kind.Str == "custom" || kind.Str != "function" && Filled(custom) {
 		callKind = "custom"
 	}
-	if custom.IsObject() {
+	if callKind != "" && custom.IsObject() {
 		function = custom
 	}
 	w.OpenAIFunction(of, function, RawIndex(index), w.Text(id), callKind)
@@ -59,7 +59,11 @@ func (w *Writer) OpenAICall(of Choice, call jsonscan.Value) {
 // tool {"name","input"}. It emits nothing where all of them are empty.
 func (w *Writer) OpenAIFunction(of Choice, function jsonscan.Value, index, id, kind string) {
 	var name, args jsonscan.Value
-	w.ReadKnown("function", function, name.From("name"), args.From("arguments"), args.From("input"))
+	argsKey := "arguments"
+	if kind == "custom" {
+		argsKey = "input"
+	}
+	w.ReadKnown("function", function, name.From("name"), args.From(argsKey))
 	c := chunks.Chunk{
 		Kind: chunks.Fragment, Message: of.Message, Choice: of.Index, Whole: of.Whole, IDVaries: of.Varies,
 		Index: index, ID: id, Name: w.Text(name), CallKind: kind,

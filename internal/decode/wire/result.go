@@ -27,9 +27,10 @@ func ReadResult(v jsonscan.Value) (b ResultFields) {
 		b.gemini.From("functionResponse"), b.gemini.From("function_response"), b.parts.From("parts"),
 		b.tool.From("tool_name"), b.path.From("id"),
 	)
+	b.content = Variant(b.content)
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
-		case "tool_call_id", "tool_use_id", "call_id", "toolUseId":
+		case "tool_call_id", "tool_use_id", "call_id", "toolUseId", "toolCallId", "callId":
 			b.id, b.field = m.Value, m.Key
 		}
 	}
