@@ -76,6 +76,7 @@ type line struct {
 	aborted, supersedes                           jsonscan.Value // of an assistant line
 	synthetic                                     jsonscan.Value // of a user line that the program wrote
 	toolUse, description                          jsonscan.Value // of the progress of a call
+	toolResult                                    jsonscan.Value // of a user line with a result
 	file                                          jsonscan.Value // sessionId, of a session file
 }
 
@@ -87,7 +88,7 @@ func (l *line) read(f wire.Frame) {
 		l.response.From("response"), l.isError.From("is_error"), l.result.From("result"),
 		l.errors.From("errors"), l.terminal.From("terminal_reason"), l.deferred.From("deferred_tool_use"),
 		l.aborted.From("aborted"), l.synthetic.From("isSynthetic"), l.supersedes.From("supersedes"),
-		l.toolUse.From("tool_use_id"), l.description.From("description"), l.file.From("sessionId"),
+		l.toolUse.From("tool_use_id"), l.description.From("description"), l.toolResult.From("tool_use_result"), l.file.From("sessionId"),
 	)
 }
 
@@ -104,6 +105,6 @@ func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok 
 // Fill completes the chunk of a delta, which belongs to the newest message of its
 // agent.
 func (d *Decoder) Fill(w *wire.Writer, note uint8, c *chunks.Chunk) bool {
-	a := d.find(c.Namespace)
+	a := d.known(c.Namespace)
 	return a.streams() && a.Blocks.Fill(w, note, c)
 }

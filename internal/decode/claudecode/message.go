@@ -12,7 +12,7 @@ import (
 
 func (d *Decoder) streamEvent(w *wire.Writer, l *line) *wire.Problem {
 	parent, kind := w.Text(l.parent), wire.TypeOf(l.event)
-	a := d.find(parent)
+	a := d.known(parent)
 	if kind == "message_start" {
 		d.start(w)
 		a = d.agent(parent)
@@ -50,8 +50,8 @@ func (d *Decoder) works(w *wire.Writer, a *Agent) {
 func (d *Decoder) openCalls(w *wire.Writer, n int) {
 	for _, c := range w.Since(n) {
 		switch {
-		case c.Kind == chunks.Fragment && c.ID != "" && !d.isOpen(c.ID):
-			d.Open = append(wire.MakeRoom(d.Open, maxOpen), Call{wire.Keep(c.ID), wire.Keep(c.Name)})
+		case c.Kind == chunks.Fragment && c.ID != "" && d.find(c.ID) == nil:
+			d.Open = append(wire.MakeRoom(d.Open, maxOpen), Call{ID: wire.Keep(c.ID), Name: wire.Keep(c.Name)})
 		case c.Kind == chunks.Result:
 			d.closeCall(w, c.ID)
 		}
@@ -65,7 +65,7 @@ func (d *Decoder) endMessage(w *wire.Writer, a *Agent) {
 		return
 	}
 	n, message := w.Len(), a.Blocks.Message
-	if a.Reason != "" {
+	if a.Reason != "" || message == "" {
 		w.Emit(chunks.Chunk{Kind: chunks.Finish, Message: message, Reason: a.Reason, Truncated: wire.AnthropicTruncates(a.Reason)})
 	}
 	w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: message})
@@ -91,7 +91,7 @@ func (d *Decoder) assistant(w *wire.Writer, l *line) *wire.Problem {
 	a := d.agent(parent)
 	id := w.Text(l.message.Member("id"))
 	d.Aborted = d.Aborted || l.aborted.Kind == jsonscan.True
-	if a.streams() && a.Blocks.Message == id {
+	if a.streams() && (a.Blocks.Message == id || d.repeats(w, a, l.message)) {
 		if l.aborted.Kind == jsonscan.True {
 			return nil // its calls have incomplete args
 		}
@@ -104,6 +104,17 @@ func (d *Decoder) assistant(w *wire.Writer, l *line) *wire.Problem {
 		a.Reason = wire.Keep(reason)
 	}
 	return d.blocks(w, a, l.message)
+}
+
+// repeats reports whether an assistant line of another id has what was streamed: Qwen Code
+// changes the id in the middle of a message.
+func (d *Decoder) repeats(w *wire.Writer, a *Agent, message jsonscan.Value) bool {
+	for e := message.Member("content").Elements(); e.Next(); {
+		if wire.TypeOf(e.Value) == "tool_use" {
+			return d.find(w.Text(e.Value.Member("id"))) != nil
+		}
+	}
+	return d.Qwen && a.Phase == Streaming
 }
 
 func (d *Decoder) beginWhole(w *wire.Writer, a *Agent, l *line, id string) {
@@ -142,6 +153,7 @@ func (d *Decoder) confirm(w *wire.Writer, a *Agent, message jsonscan.Value) (pro
 		}
 		problem = cmp.Or(problem, anthropic.Block(w, chunks.Chunk{Message: a.Blocks.Message}, e.Value))
 	}
+	d.openCalls(w, n)
 	d.place(w, n, a.Parent)
 	return problem
 }
@@ -164,8 +176,7 @@ func (d *Decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 			}
 		case "tool_result":
 			prompt = false
-			d.closeCall(w, w.Text(e.Value.Member("tool_use_id")))
-			problem = cmp.Or(problem, w.ToolResult(chunks.Chunk{Namespace: parent}, wire.ReadResult(e.Value)))
+			problem = cmp.Or(problem, d.toolResult(w, parent, e.Value, l.toolResult))
 		default:
 			w.Unknown("content block", wire.TypeOf(e.Value), e.Value)
 		}

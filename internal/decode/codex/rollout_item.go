@@ -1,0 +1,201 @@
+package codex
+
+import (
+	"slices"
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
+)
+
+// Call is a call of a session file.
+type Call struct {
+	ID    string
+	Model bool // the model has made it
+	Item  bool // an item or an event has stated it first
+	Open  bool // it has no result
+	// Status and Text are the result of a call of the model as its item states it, until the
+	// output that the model received comes. The text may be cut.
+	Status, Text string
+}
+
+func (c *Call) fields(f *stored.Fields) {
+	f.Text("i", &c.ID)
+	f.Flag("m", &c.Model)
+	f.Flag("s", &c.Item)
+	f.Flag("o", &c.Open)
+	f.Text("r", &c.Status)
+	f.Text("t", &c.Text)
+}
+
+// maxTexts is the number of texts of which the id is known.
+const maxTexts = 64
+
+// find returns the newest call with an id, or nil. The pointer is valid until the next call.
+func (d *rollout) find(id string) *Call {
+	for i := len(d.Calls) - 1; i >= 0; i-- {
+		if d.Calls[i].ID == wire.Keep(id) {
+			return &d.Calls[i]
+		}
+	}
+	return nil
+}
+
+func (d *rollout) add(c Call) {
+	c.ID = wire.Keep(c.ID)
+	d.Calls = append(wire.MakeRoom(d.Calls, maxOpen), c)
+}
+
+// calling reports whether the model waits for the result of a call.
+func (d *rollout) calling() bool {
+	return slices.ContainsFunc(d.Calls, func(c Call) bool { return c.Model && c.Open })
+}
+
+// turnItem reads an item: {"type":"CommandExecution","id",…}. Items repeat most of what the
+// model wrote, under the same ids. What a program of the model ran has an item alone.
+func (d *rollout) turnItem(w *wire.Writer, v jsonscan.Value, ended bool) {
+	i := read(w, v)
+	switch kind := i.kind; kind {
+	case "UserMessage":
+		if ended {
+			w.Emit(chunks.Chunk{Kind: chunks.Human, ID: i.id, Text: w.PlainText(v.Member("content"))})
+		}
+	case "AgentMessage", "Plan":
+		if text := i.text + itemsText(w, v.Member("content")); ended {
+			d.itemText(w, chunks.Text, i.id, text)
+		}
+	case "Reasoning":
+		if ended {
+			d.itemText(w, chunks.Reasoning, i.id, itemsText(w, v.Member("summary_text")))
+		}
+	default:
+		if i.kind = snakeCase(kind); ofCall(i.kind) && i.id != "" {
+			d.callItem(w, &i, ended)
+			return
+		}
+		w.Unknown("item", kind, v)
+	}
+}
+
+// snakeCase returns the type of an item as codex exec writes it.
+func snakeCase(kind string) string {
+	var b strings.Builder
+	for i, r := range kind {
+		if r >= 'A' && r <= 'Z' {
+			if r += 'a' - 'A'; i > 0 {
+				b.WriteByte('_')
+			}
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// itemText emits a text that the model has not written yet.
+func (d *rollout) itemText(w *wire.Writer, kind chunks.Kind, id, text string) {
+	if text != "" && d.Texts.AddNew(id, maxTexts) {
+		d.Early.Add(text, maxTexts)
+		d.text(w, kind, text)
+	}
+}
+
+// callItem reads the item of a call.
+func (d *rollout) callItem(w *wire.Writer, i *item, ended bool) {
+	c := d.find(i.id)
+	if c == nil {
+		if i.blank() && i.input().Key != "" || i.kind == "mcp_tool_call" && !i.tool.Present() {
+			if ended { // an event that names the call alone
+				w.Emit(i.end(w))
+			}
+			return
+		}
+		if !d.calling() {
+			d.begin(w, false)
+		}
+		f := i.start(w)
+		f.Args, f.Object = i.args(w), true
+		w.EmitWhole(f)
+		d.add(Call{ID: i.id, Item: true, Open: true})
+		c = &d.Calls[len(d.Calls)-1]
+	}
+	if !ended || !c.Open {
+		return
+	}
+	end := i.end(w)
+	if c.Model {
+		text := end.Text
+		if end.Content != "" {
+			text = w.PlainText(jsonscan.ValueOf(end.Content))
+		}
+		c.Status, c.Text = end.Status, strings.Clone(wire.Excerpt(text))
+		return
+	}
+	c.Open = false
+	d.Results = d.Results || !d.calling()
+	w.Emit(end)
+}
+
+// legacy reads an event of a call that older versions write: exec_command_end{call_id,…}. It
+// reports whether it is one.
+func (d *rollout) legacy(w *wire.Writer, kind string, v jsonscan.Value) bool {
+	name, ended := strings.CutSuffix(kind, "_end")
+	name, begins := strings.CutSuffix(name, "_begin")
+	if kind == "dynamic_tool_call_response" {
+		name, ended = "dynamic_tool_call", true
+	}
+	if kind == "view_image_tool_call" {
+		name, ended = "image_view", true
+	}
+	i := read(w, v)
+	i.kind, i.id = name, w.Text(v.Member("call_id"))
+	switch {
+	case !ended && !begins || i.id == "":
+		return false
+	case name == "exec_command":
+		i.kind = "command_execution"
+	case name == "patch_apply":
+		i.kind = "file_change"
+	case name == "mcp_tool_call":
+		call := v.Member("invocation")
+		i.tool, i.arguments = call.Member("tool"), call.Member("arguments")
+		if failure := i.result.Member("Err"); failure.Present() {
+			i.failure = failure
+		}
+		i.result = i.result.Member("Ok")
+	case !ofCall(name):
+		return false
+	}
+	d.callItem(w, &i, ended)
+	return true
+}
+
+// answer emits the result of a call of the model, unless an item that came before its call
+// has ended it.
+func (d *rollout) answer(w *wire.Writer, c chunks.Chunk) {
+	d.Results = true
+	if call := d.find(c.ID); call != nil {
+		if call.Item && !call.Open {
+			return
+		}
+		if c.Status == "" && call.Status != "success" {
+			c.Status = call.Status
+		}
+		call.end()
+	}
+	w.Emit(c)
+}
+
+func (c *Call) end() { c.Open, c.Status, c.Text = false, "", "" }
+
+// endCalls emits the results that only items have stated, at the end of a turn.
+func (d *rollout) endCalls(w *wire.Writer) {
+	for i := range d.Calls {
+		c := &d.Calls[i]
+		if c.Open && c.Status != "" {
+			w.Emit(chunks.Chunk{Kind: chunks.Result, ID: c.ID, Text: c.Text, Status: c.Status})
+		}
+		c.end()
+	}
+}
