@@ -29,15 +29,16 @@ func (d *Decoder) task(w *wire.Writer, f wire.Frame, l *line) {
 		if kind.Str != "local_agent" || background.Kind == jsonscan.True {
 			c.Task = task
 		}
-	case taskStatus(status.Str) != "":
-		c.Status, c.Text = taskStatus(status.Str), strings.Clone(w.Text(summary))
+	case TaskStatus(status.Str) != "":
+		c.Status, c.Text = TaskStatus(status.Str), strings.Clone(w.Text(summary))
 		if end && c.Background {
 			d.end(w, c)
 		}
 	}
 }
 
-func taskStatus(status string) string {
+// TaskStatus returns the status of a result for that of a task which has ended, or "".
+func TaskStatus(status string) string {
 	switch status {
 	case "completed":
 		return "success"

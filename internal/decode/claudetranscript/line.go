@@ -7,6 +7,7 @@ import (
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/anthropic"
+	"streamer/internal/decode/claudecode"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
@@ -18,10 +19,14 @@ const silence = 30
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var l line
 	l.read(f)
+	d.notified(w, f.JSON.Raw)
 	switch kind := l.kind.Str; kind {
-	case "assistant", "user":
+	case "assistant", "user", "tool_result":
 		if !l.message.IsObject() {
 			return wire.WrongType("message", l.message, "an object")
+		}
+		if parts := l.message.Member("parts"); parts.IsArray() || kind == "tool_result" {
+			return d.parts(w, f, &l, parts)
 		}
 		if kind == "user" {
 			return d.user(w, &l)
@@ -115,7 +120,13 @@ func (d *decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 		switch kind := wire.TypeOf(e.Value); kind {
 		case "tool_result":
 			results = true
-			d.close(w.Text(e.Value.Member("tool_use_id")))
+			id := w.Text(e.Value.Member("tool_use_id"))
+			if claudecode.LeavesRunning(l.result) && d.Open.Has(id) {
+				d.Left.AddNew(id, maxCalls)
+				w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: wire.Excerpt(w.PlainText(e.Value.Member("content")))})
+				continue
+			}
+			d.close(id)
 			problem = cmp.Or(problem, w.ToolResult(chunks.Chunk{}, wire.ReadResult(e.Value)))
 		case "text":
 			stopped = stopped || strings.HasPrefix(w.Text(e.Value.Member("text")), interruption)
@@ -126,7 +137,7 @@ func (d *decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 	}
 	list := w.Since(n)
 	for i := range list {
-		if c := &list[i]; c.Status == "error" && refused(w, c) {
+		if c := &list[i]; c.Status == "error" && (refused(w, c) || l.refused()) {
 			c.Status = "denied"
 		}
 	}
@@ -135,10 +146,11 @@ func (d *decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 	case a.Namespace != "" || results && !stopped:
 	case stopped:
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: "interrupted by the user"})
+		d.Left = nil
 		d.Root.Message = ""
 	case l.meta.Kind != jsonscan.True && l.summary.Kind != jsonscan.True && (!l.origin.IsObject() || l.origin.Member("kind").Str == "human"):
 		if text := written(w, content); text != "" || content.IsArray() {
-			w.Emit(chunks.Chunk{Kind: chunks.Human, ID: w.Text(l.uuid), Text: text})
+			w.Emit(chunks.Chunk{Kind: chunks.Human, ID: w.Text(l.uuid), Text: text, Aside: len(d.Left) > 0})
 			a.endMessage(w)
 		}
 	}
@@ -148,6 +160,12 @@ func (d *decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 func (d *decoder) close(id string) {
 	d.Open.Remove(id)
 	d.Tasks = slices.DeleteFunc(d.Tasks, func(t Task) bool { return t.ID == wire.Keep(id) })
+}
+
+// refused reports whether a line states that a person or a rule refused its call.
+func (l *line) refused() bool {
+	decision := l.permission.Member("decision").Str
+	return decision == "reject" || decision == "deny"
 }
 
 func refused(w *wire.Writer, c *chunks.Chunk) bool {

@@ -42,9 +42,9 @@ func claims(f wire.Frame) wire.Claim {
 	case "session", "agent_end", "turn_end", "message_start", "message_update", "message_end":
 	case "tool_execution_start", "tool_execution_update", "tool_execution_end":
 	case "message": // of a session file
-		var parent, message jsonscan.Value
-		f.Read(parent.From("parentId"), message.From("message"))
-		return wire.SurelyIf(parent.Raw != "" && ofMessage(message), wire.No)
+		var at, message jsonscan.Value
+		f.Read(at.From("timestamp"), message.From("message"))
+		return wire.SurelyIf(at.IsString() && ofMessage(message) && message.Member("content").Present(), wire.No)
 	default:
 		if beside(kind) || wire.HasAnyPrefix(kind, "queue_", "compaction_", "auto_", "session_", "thinking_", "tool_", "message_", "turn_", "agent_") {
 			return wire.IfKnown
@@ -100,6 +100,7 @@ func (e *event) read(f wire.Frame) {
 type decoder struct {
 	Running bool
 	Runs    bool     // calls that run have events
+	Beside  bool     // calls began outside of a message of the model
 	Open    bool     // a message of the model has begun
 	Streams bool     // its texts have come
 	Calling bool     // the args of a call come
@@ -111,6 +112,7 @@ type decoder struct {
 func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("r", &d.Running)
 	f.Flag("x", &d.Runs)
+	f.Flag("b", &d.Beside)
 	f.Flag("o", &d.Open)
 	f.Flag("t", &d.Streams)
 	f.Flag("k", &d.Calling)
@@ -174,8 +176,8 @@ func (d *decoder) end(w *wire.Writer) {
 }
 
 func (d *decoder) begin(w *wire.Writer) {
-	w.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
-	d.Open, d.Streams, d.Calling, d.Stop, d.Failure = true, false, false, "", ""
+	w.StartMessage(d.Beside, chunks.Chunk{})
+	d.Open, d.Beside, d.Streams, d.Calling, d.Stop, d.Failure = true, false, false, false, "", ""
 }
 
 // execution emits a call that is not known or not complete, its progress and its result.
@@ -192,6 +194,7 @@ func (d *decoder) execution(w *wire.Writer, e *event) *wire.Problem {
 			w.Emit(chunks.Chunk{Kind: chunks.Seal, ID: id})
 			break
 		}
+		d.Beside = d.Beside || !known && !d.Open
 		d.whole(w, chunks.Chunk{ID: id, ParentCall: w.Text(e.parent)}, e.name, e.args)
 	case "tool_execution_update":
 		if known {

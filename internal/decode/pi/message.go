@@ -79,7 +79,8 @@ const (
 func (d *decoder) call(w *wire.Writer, index string, v jsonscan.Value, is stage) {
 	var id, name, args, failure, rest jsonscan.Value
 	w.ReadKnown("toolCall", v,
-		rest.From("type"), id.From("id"), name.From("name"), args.From("arguments"), rest.From("thoughtSignature"), failure.From("argumentsError"), rest.From("namespace"))
+		rest.From("type"), id.From("id"), name.From("name"), args.From("arguments"), args.From("input"), rest.From("thoughtSignature"),
+		failure.From("argumentsError"), rest.From("namespace"))
 	c := chunks.Chunk{Kind: chunks.Fragment, Index: index, ID: w.Text(id), Name: w.Text(name), Final: true}
 	_, raw, malformed := strings.Cut(w.Text(failure), "\n\nReceived arguments:\n")
 	switch {
@@ -156,8 +157,9 @@ func (d *decoder) content(w *wire.Writer, content jsonscan.Value, is stage) {
 }
 
 // nested emits the calls that the tool of a call has made: {"id","name","arguments","status"}.
-// They have no results.
+// They have no results, and those with long args have no args.
 func (d *decoder) nested(w *wire.Writer, parent string, list jsonscan.Value) {
+	n := w.Len()
 	for e := list.Elements(); e.Next(); {
 		var id, name, args, status, failure jsonscan.Value
 		e.Value.Read(id.From("id"), name.From("name"), args.From("arguments"), status.From("status"), failure.From("error"))
@@ -169,9 +171,13 @@ func (d *decoder) nested(w *wire.Writer, parent string, list jsonscan.Value) {
 			d.whole(w, c, name, args)
 		} else {
 			c.Name, c.Final = w.Text(name), true
-			w.Emit(c) // they were too long
+			w.Emit(c)
 		}
 		w.Emit(chunks.Chunk{Kind: chunks.Result, ID: c.ID, Text: w.Text(failure), Status: map[string]string{"ok": "success", "error": "error"}[status.Str]})
 		d.Calls.Remove(c.ID)
+	}
+	if w.Len() > n {
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Truncated: true})
+		w.Emit(chunks.Chunk{Kind: chunks.Ended})
 	}
 }
