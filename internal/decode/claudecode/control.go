@@ -36,6 +36,12 @@ func (d *Decoder) ask(w *wire.Writer, request string, v jsonscan.Value) {
 	c, why := d.find(w.Text(id)), "input"
 	switch kind.Str {
 	case "can_use_tool":
+		if input := v.Member("input"); c == nil && id.IsString() && input.IsObject() { // its line is lost
+			n := w.Len()
+			w.Emit(chunks.Chunk{Kind: chunks.Fragment, Message: d.Root.Blocks.Message, ID: w.Text(id), Name: w.Text(tool), Args: w.Compact(input.Raw), Object: true, Final: true, Whole: true})
+			d.openCalls(w, n)
+			c = d.find(w.Text(id))
+		}
 		if why = "approval"; !id.Present() {
 			name := w.Text(tool)
 			c = d.call(func(c *Call) bool { return c.Name == name })

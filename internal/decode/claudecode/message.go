@@ -25,6 +25,8 @@ func (d *Decoder) streamEvent(w *wire.Writer, l *line) *wire.Problem {
 	}
 	n := w.Len()
 	problem := a.Blocks.Decode(w, wire.Frame{JSON: l.event})
+	// The assistant line with a call completes it, or the end of the message.
+	w.Drop(n, func(c *chunks.Chunk) bool { return c.Kind == chunks.Seal })
 	if kind == "message_stop" {
 		a.Phase = Stopped
 	}
@@ -66,7 +68,7 @@ func (d *Decoder) endMessage(w *wire.Writer, a *Agent) {
 	}
 	n, message := w.Len(), a.Blocks.Message
 	if a.Reason != "" || message == "" {
-		w.Emit(chunks.Chunk{Kind: chunks.Finish, Message: message, Reason: a.Reason, Truncated: wire.AnthropicTruncates(a.Reason)})
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Message: message, Reason: a.Reason, Truncated: a.Reason == aborted || wire.AnthropicTruncates(a.Reason)})
 	}
 	w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: message})
 	d.place(w, n, a.Parent)
@@ -103,15 +105,28 @@ func (d *Decoder) assistant(w *wire.Writer, l *line) *wire.Problem {
 	if reason := w.Text(l.message.Member("stop_reason")); reason != "" {
 		a.Reason = wire.Keep(reason)
 	}
-	return d.blocks(w, a, l.message)
+	n := w.Len()
+	problem := d.blocks(w, a, l.message)
+	if l.aborted.Kind == jsonscan.True { // the input is what came of it
+		a.Reason = aborted
+		for i, list := 0, w.Since(n); i < len(list); i++ {
+			if c := &list[i]; c.Kind == chunks.Fragment {
+				c.Whole, c.Object, c.Args = false, false, ""
+			}
+		}
+	}
+	return problem
 }
+
+// aborted is the reason of a message that a person has interrupted.
+const aborted = "aborted"
 
 // repeats reports whether an assistant line of another id has what was streamed: Qwen Code
 // changes the id in the middle of a message.
 func (d *Decoder) repeats(w *wire.Writer, a *Agent, message jsonscan.Value) bool {
 	for e := message.Member("content").Elements(); e.Next(); {
-		if wire.TypeOf(e.Value) == "tool_use" {
-			return d.find(w.Text(e.Value.Member("id"))) != nil
+		if wire.TypeOf(e.Value) == "tool_use" && d.find(w.Text(e.Value.Member("id"))) != nil {
+			return true
 		}
 	}
 	return d.Qwen && a.Phase == Streaming

@@ -197,15 +197,23 @@ func (d *decoder) converseEvent(w *wire.Writer, f wire.Frame) *wire.Problem {
 		case chunks.Fragment:
 			d.Open.AddNew(c.ID, maxCalls)
 		case chunks.Usage:
+			if len(c.Usage) > wire.MaxUsage {
+				return false
+			}
 			d.Usage = strings.Clone(c.Usage)
+		case chunks.Ended:
+			d.Ends = true
 		}
-		return c.Kind == chunks.Seal || c.Kind == chunks.Usage && len(c.Usage) <= wire.MaxUsage
+		return c.Kind == chunks.Seal || c.Kind == chunks.Usage || c.Kind == chunks.Ended
 	})
 	return problem
 }
 
-// endMessage completes a message with its usage, behind its whole calls.
+// endMessage ends a message behind its whole calls.
 func (d *decoder) endMessage(w *wire.Writer) {
 	w.EmitUsage(chunks.Chunk{}, jsonscan.ValueOf(d.Usage))
-	d.Usage = ""
+	if d.Ends {
+		w.Emit(chunks.Chunk{Kind: chunks.Ended})
+	}
+	d.Usage, d.Ends = "", false
 }

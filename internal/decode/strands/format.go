@@ -95,6 +95,7 @@ type decoder struct {
 	Open    wire.IDs // of the calls without a result
 	Failure string   // of the request to the model, if nothing followed
 	Usage   string   // of a message of Python, which its whole calls follow
+	Ends    bool     // that message has ended
 
 	converse func(f wire.Frame) wire.Claim
 }
@@ -107,6 +108,7 @@ func (d *decoder) Fields(f *stored.Fields) {
 	d.Open.Fields(f, "o")
 	f.Text("e", &d.Failure)
 	f.Text("u", &d.Usage)
+	f.Flag("d", &d.Ends)
 }
 
 const maxCalls = 256
