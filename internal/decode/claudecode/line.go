@@ -72,6 +72,11 @@ func (d *Decoder) system(w *wire.Writer, f wire.Frame, l *line) {
 		}
 	case "model_refusal_fallback":
 		d.retract(w, &d.Root)
+	case "informational", "hook_started", "hook_progress", "hook_response":
+	default:
+		if d.find(w.Text(l.toolUse)) != nil {
+			w.UnknownCall("system line", l.subtype.Str, "tool_use_id")
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func (d *decoder) item(w *wire.Writer, event string, v jsonscan.Value) *wire.Pro
 	case "todo_list", "error":
 	default:
 		if !ofCall(i.kind) {
-			d.unknownItem(w, "item", i.kind, v)
+			unknownItem(w, "item", i.kind, v)
 			return nil
 		}
 		if i.id == "" {
@@ -76,10 +76,10 @@ func ofCall(kind string) bool {
 
 // unknownItem reads an item of an unknown type, or in an event of an unknown type. Items of
 // calls have more than a text.
-func (d *decoder) unknownItem(w *wire.Writer, what, kind string, v jsonscan.Value) {
+func unknownItem(w *wire.Writer, what, kind string, v jsonscan.Value) {
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
-		case "id", "type", "item_type", "text", "message", "items":
+		case "id", "type", "item_type", "text", "message", "items", "content", "summary_text", "raw_content":
 		default:
 			w.UnknownCall(what, kind, m.Key)
 		}

@@ -78,7 +78,7 @@ func (d *rollout) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		d.event(w, payload)
 	case "session_meta", "turn_context", "compacted", "world_state", "token_usage_record", "inter_agent_communication_metadata":
 	default:
-		w.Unknown("line", kind.Str, payload)
+		unknownPayload(w, "line", kind.Str, payload)
 	}
 	return nil
 }
@@ -99,8 +99,8 @@ func (d *rollout) event(w *wire.Writer, v jsonscan.Value) {
 	case "item_started", "item_updated", "item_completed":
 		d.turnItem(w, item, kind.Str == "item_completed")
 	default:
-		if !d.legacy(w, kind.Str, v) && item.IsObject() {
-			w.Unknown("event", kind.Str, v)
+		if !d.legacy(w, kind.Str, v) {
+			d.unknownEvent(w, kind.Str, v)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func (d *rollout) item(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 		text := itemsText(w, output)
 		d.answer(w, chunks.Chunk{Kind: chunks.Result, ID: w.Text(id), Text: text, Status: outcome(text)})
 	default:
-		w.Unknown("item", kind.Str, v)
+		unknownPayload(w, "item", kind.Str, v)
 	}
 	return nil
 }

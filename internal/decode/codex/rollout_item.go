@@ -70,12 +70,43 @@ func (d *rollout) turnItem(w *wire.Writer, v jsonscan.Value, ended bool) {
 		if ended {
 			d.itemText(w, chunks.Reasoning, i.id, itemsText(w, v.Member("summary_text")))
 		}
+	case "HookPrompt", "SubAgentActivity", "ContextCompaction", "EnteredReviewMode", "ExitedReviewMode":
 	default:
 		if i.kind = snakeCase(kind); ofCall(i.kind) && i.id != "" {
 			d.callItem(w, &i, ended)
-			return
+		} else if !d.repeats(i.id) {
+			unknownItem(w, "item", kind, v)
 		}
-		w.Unknown("item", kind, v)
+	}
+}
+
+// repeats reports whether an item has the id of a call that needs no item: the model made it,
+// or it has its result.
+func (d *rollout) repeats(id string) bool {
+	c := d.find(id)
+	return c != nil && (c.Model || !c.Open)
+}
+
+// unknownEvent reads an event of an unknown type.
+func (d *rollout) unknownEvent(w *wire.Writer, kind string, v jsonscan.Value) {
+	var id, item jsonscan.Value
+	v.Read(id.From("call_id"), item.From("item"))
+	if !d.repeats(w.Text(id)) && !d.repeats(w.Text(item.Member("id"))) && !strings.HasSuffix(kind, "_request") && !strings.HasSuffix(kind, "_delta") {
+		unknownPayload(w, "event", kind, v)
+	}
+}
+
+// unknownPayload reads a line, an event or an item of the model of an unknown type.
+func unknownPayload(w *wire.Writer, what, kind string, v jsonscan.Value) {
+	var item, action jsonscan.Value
+	v.Read(item.From("item"), action.From("action"))
+	switch {
+	case item.IsObject():
+		unknownItem(w, what, kind, item)
+	case action.IsObject():
+		w.UnknownCall(what, kind, "action")
+	default:
+		w.Unknown(what, kind, v)
 	}
 }
 

@@ -161,8 +161,9 @@ func (d *decoder) content(w *wire.Writer, content jsonscan.Value, is stage) {
 func (d *decoder) nested(w *wire.Writer, parent string, list jsonscan.Value) {
 	n := w.Len()
 	for e := list.Elements(); e.Next(); {
-		var id, name, args, status, failure jsonscan.Value
-		e.Value.Read(id.From("id"), name.From("name"), args.From("arguments"), status.From("status"), failure.From("error"))
+		var id, name, args, status, failure, rest jsonscan.Value
+		w.ReadKnown("the nested call", e.Value,
+			id.From("id"), name.From("name"), args.From("arguments"), rest.From("argumentsBytes"), status.From("status"), failure.From("error"))
 		c := chunks.Chunk{Kind: chunks.Fragment, ID: w.Text(id), ParentCall: parent}
 		if c.ID == "" || d.Calls.Has(c.ID) {
 			continue
