@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"regexp"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -29,6 +30,9 @@ func (d *Decoder) control(w *wire.Writer, l *line) {
 	}
 }
 
+// besides finds the characters that the name of an MCP tool has not from that of its server.
+var besides = regexp.MustCompile("[^a-zA-Z0-9_-]")
+
 // ask emits that a call waits. Older versions name only its tool.
 func (d *Decoder) ask(w *wire.Writer, request string, v jsonscan.Value) {
 	var kind, id, tool, server jsonscan.Value
@@ -50,7 +54,7 @@ func (d *Decoder) ask(w *wire.Writer, request string, v jsonscan.Value) {
 			c.Ask = wire.Keep(request)
 		}
 	case "elicitation":
-		prefix := "mcp__" + strings.Map(toolRune, w.Text(server)) + "__"
+		prefix := "mcp__" + besides.ReplaceAllString(w.Text(server), "_") + "__"
 		c = d.call(func(c *Call) bool { return strings.HasPrefix(c.Name, prefix) })
 	case "request_user_dialog":
 	default:
@@ -59,14 +63,6 @@ func (d *Decoder) ask(w *wire.Writer, request string, v jsonscan.Value) {
 	if c != nil {
 		w.Emit(chunks.Chunk{Kind: chunks.Await, ID: c.ID, Why: why, InterruptID: request})
 	}
-}
-
-// toolRune returns what the name of an MCP tool has for a character in that of its server.
-func toolRune(r rune) rune {
-	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
-		return r
-	}
-	return '_'
 }
 
 // endWait emits the end of a wait. A call that was refused waits for the result that states it.

@@ -69,7 +69,7 @@ func beside(kind string) bool {
 type line struct {
 	kind, subtype, uuid, parent, session, sidechain, agent, message jsonscan.Value
 	meta, summary, origin, failed, leaf, snapshot, call             jsonscan.Value
-	result, permission                                              jsonscan.Value // of a line with a result
+	result                                                          jsonscan.Value // of a tool
 }
 
 func (l *line) read(f wire.Frame) {
@@ -77,7 +77,7 @@ func (l *line) read(f wire.Frame) {
 		l.parent.From("parentUuid"), l.sidechain.From("isSidechain"), l.session.From("sessionId"), l.kind.From("type"), l.message.From("message"),
 		l.uuid.From("uuid"), l.agent.From("agentId"), l.meta.From("isMeta"), l.summary.From("isCompactSummary"), l.origin.From("origin"),
 		l.failed.From("isApiErrorMessage"), l.subtype.From("subtype"), l.leaf.From("leafUuid"), l.snapshot.From("snapshot"),
-		l.call.From("parentToolUseID"), l.result.From("toolUseResult"), l.permission.From("permissionDecision"),
+		l.call.From("parentToolUseID"), l.result.From("toolUseResult"),
 	)
 }
 

@@ -22,11 +22,11 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	d.notified(w, f.JSON.Raw)
 	switch kind := l.kind.Str; kind {
 	case "assistant", "user", "tool_result":
+		if l.message.Member("parts").IsArray() {
+			return wire.WrongShape("the line is of a session file of Qwen Code, which is not read")
+		}
 		if !l.message.IsObject() {
 			return wire.WrongType("message", l.message, "an object")
-		}
-		if parts := l.message.Member("parts"); parts.IsArray() || kind == "tool_result" {
-			return d.parts(w, f, &l, parts)
 		}
 		if kind == "user" {
 			return d.user(w, &l)
@@ -137,7 +137,7 @@ func (d *decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 	}
 	list := w.Since(n)
 	for i := range list {
-		if c := &list[i]; c.Status == "error" && (refused(w, c) || l.refused()) {
+		if c := &list[i]; c.Status == "error" && refused(w, c) {
 			c.Status = "denied"
 		}
 	}
@@ -160,12 +160,6 @@ func (d *decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 func (d *decoder) close(id string) {
 	d.Open.Remove(id)
 	d.Tasks = slices.DeleteFunc(d.Tasks, func(t Task) bool { return t.ID == wire.Keep(id) })
-}
-
-// refused reports whether a line states that a person or a rule refused its call.
-func (l *line) refused() bool {
-	decision := l.permission.Member("decision").Str
-	return decision == "reject" || decision == "deny"
 }
 
 func refused(w *wire.Writer, c *chunks.Chunk) bool {

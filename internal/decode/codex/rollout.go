@@ -51,8 +51,7 @@ type rollout struct {
 	Results bool     // the message has results, so that the next item of the model begins another
 	Parts   int      // content parts of the message so far
 	Calls   []Call   // the latest, oldest first
-	Texts   wire.IDs // of the latest texts
-	Early   wire.IDs // the latest texts of which only an event came
+	Early   wire.IDs // the latest texts that only an event has
 }
 
 func (d *rollout) Fields(f *stored.Fields) {
@@ -61,7 +60,6 @@ func (d *rollout) Fields(f *stored.Fields) {
 	f.Flag("o", &d.Results)
 	stored.Number(f, "p", &d.Parts)
 	stored.List(f, "c", &d.Calls, (*Call).fields)
-	d.Texts.Fields(f, "i")
 	d.Early.Fields(f, "e")
 }
 
@@ -99,15 +97,16 @@ func (d *rollout) event(w *wire.Writer, v jsonscan.Value) {
 	case "item_started", "item_updated", "item_completed":
 		d.turnItem(w, item, kind.Str == "item_completed")
 	default:
-		if !d.legacy(w, kind.Str, v) {
-			d.unknownEvent(w, kind.Str, v)
+		known := d.callEvent(w, kind.Str, v) || d.repeats(w.Text(v.Member("call_id"))) || d.repeats(w.Text(item.Member("id")))
+		if !known && !strings.HasSuffix(kind.Str, "_request") && !strings.HasSuffix(kind.Str, "_delta") {
+			unknownPayload(w, "event", kind.Str, v)
 		}
 	}
 }
 
 // next forgets the message of a turn. Items may come after its end.
 func (d *rollout) next(running bool) {
-	*d = rollout{Running: running, Calls: d.Calls, Texts: d.Texts, Early: d.Early}
+	*d = rollout{Running: running, Calls: d.Calls, Early: d.Early}
 }
 
 func (d *rollout) end(w *wire.Writer, c chunks.Chunk) {
@@ -128,10 +127,14 @@ func (d *rollout) item(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	switch kind.Str {
 	case "message":
 		if role.Str == "assistant" {
-			d.itsText(w, chunks.Text, w.Text(own), itemsText(w, content))
+			if text := itemsText(w, content); !d.Early.Remove(text) {
+				d.text(w, chunks.Text, text)
+			}
 		}
 	case "reasoning":
-		d.itsText(w, chunks.Reasoning, w.Text(own), itemsText(w, summary))
+		if text := itemsText(w, summary); !d.Early.Remove(text) {
+			d.text(w, chunks.Reasoning, text)
+		}
 	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call":
 		if kind.Str == "web_search_call" && id.Str == "" {
 			if id = own; id.Str == "" {
@@ -182,14 +185,6 @@ func (d *rollout) begin(w *wire.Writer, fresh bool) {
 		w.StartMessage(true, chunks.Chunk{})
 		d.Text, d.Results, d.Parts = false, false, 0
 	}
-}
-
-// itsText emits a text of the model, unless an event has stated it.
-func (d *rollout) itsText(w *wire.Writer, kind chunks.Kind, id, text string) {
-	if known := id != "" && !d.Texts.AddNew(id, maxTexts); d.Early.Remove(text) || known {
-		return
-	}
-	d.text(w, kind, text)
 }
 
 func (d *rollout) text(w *wire.Writer, kind chunks.Kind, text string) {

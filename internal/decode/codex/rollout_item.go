@@ -1,6 +1,8 @@
 package codex
 
 import (
+	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,8 +32,8 @@ func (c *Call) fields(f *stored.Fields) {
 	f.Text("t", &c.Text)
 }
 
-// maxTexts is the number of texts of which the id is known.
-const maxTexts = 64
+// maxEarly is the number of texts that only an event has.
+const maxEarly = 8
 
 // find returns the newest call with an id, or nil. The pointer is valid until the next call.
 func (d *rollout) find(id string) *Call {
@@ -63,16 +65,16 @@ func (d *rollout) turnItem(w *wire.Writer, v jsonscan.Value, ended bool) {
 			w.Emit(chunks.Chunk{Kind: chunks.Human, ID: i.id, Text: w.PlainText(v.Member("content"))})
 		}
 	case "AgentMessage", "Plan":
-		if text := i.text + itemsText(w, v.Member("content")); ended {
-			d.itemText(w, chunks.Text, i.id, text)
+		if ended {
+			d.early(w, chunks.Text, i.text+itemsText(w, v.Member("content")))
 		}
 	case "Reasoning":
 		if ended {
-			d.itemText(w, chunks.Reasoning, i.id, itemsText(w, v.Member("summary_text")))
+			d.early(w, chunks.Reasoning, itemsText(w, v.Member("summary_text")))
 		}
 	case "HookPrompt", "SubAgentActivity", "ContextCompaction", "EnteredReviewMode", "ExitedReviewMode":
 	default:
-		if i.kind = snakeCase(kind); ofCall(i.kind) && i.id != "" {
+		if i.kind = strings.ToLower(capital.ReplaceAllString(kind, "${1}_$2")); ofCall(i.kind) && i.id != "" {
 			d.callItem(w, &i, ended)
 		} else if !d.repeats(i.id) {
 			unknownItem(w, "item", kind, v)
@@ -85,15 +87,6 @@ func (d *rollout) turnItem(w *wire.Writer, v jsonscan.Value, ended bool) {
 func (d *rollout) repeats(id string) bool {
 	c := d.find(id)
 	return c != nil && (c.Model || !c.Open)
-}
-
-// unknownEvent reads an event of an unknown type.
-func (d *rollout) unknownEvent(w *wire.Writer, kind string, v jsonscan.Value) {
-	var id, item jsonscan.Value
-	v.Read(id.From("call_id"), item.From("item"))
-	if !d.repeats(w.Text(id)) && !d.repeats(w.Text(item.Member("id"))) && !strings.HasSuffix(kind, "_request") && !strings.HasSuffix(kind, "_delta") {
-		unknownPayload(w, "event", kind, v)
-	}
 }
 
 // unknownPayload reads a line, an event or an item of the model of an unknown type.
@@ -110,24 +103,13 @@ func unknownPayload(w *wire.Writer, what, kind string, v jsonscan.Value) {
 	}
 }
 
-// snakeCase returns the type of an item as codex exec writes it.
-func snakeCase(kind string) string {
-	var b strings.Builder
-	for i, r := range kind {
-		if r >= 'A' && r <= 'Z' {
-			if r += 'a' - 'A'; i > 0 {
-				b.WriteByte('_')
-			}
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+// capital finds the beginnings of words in the type of an item.
+var capital = regexp.MustCompile("([a-z])([A-Z])")
 
-// itemText emits a text that the model has not written yet.
-func (d *rollout) itemText(w *wire.Writer, kind chunks.Kind, id, text string) {
-	if text != "" && d.Texts.AddNew(id, maxTexts) {
-		d.Early.Add(text, maxTexts)
+// early emits a text before the model's own item, which repeats it.
+func (d *rollout) early(w *wire.Writer, kind chunks.Kind, text string) {
+	if text != "" {
+		d.Early.Add(text, maxEarly)
 		d.text(w, kind, text)
 	}
 }
@@ -136,8 +118,8 @@ func (d *rollout) itemText(w *wire.Writer, kind chunks.Kind, id, text string) {
 func (d *rollout) callItem(w *wire.Writer, i *item, ended bool) {
 	c := d.find(i.id)
 	if c == nil {
-		if i.blank() && i.input().Key != "" || i.kind == "mcp_tool_call" && !i.tool.Present() {
-			if ended { // an event that names the call alone
+		if i.blank() || strings.HasSuffix(i.kind, "tool_call") && !i.tool.Present() {
+			if ended { // it names the call alone
 				w.Emit(i.end(w))
 			}
 			return
@@ -168,37 +150,24 @@ func (d *rollout) callItem(w *wire.Writer, i *item, ended bool) {
 	w.Emit(end)
 }
 
-// legacy reads an event of a call that older versions write: exec_command_end{call_id,…}. It
+// eventKinds are the types of items by the names of events of older versions, without _end.
+var eventKinds = map[string]string{
+	"exec_command": "command_execution", "patch_apply": "file_change", "view_image_tool_call": "image_view", "dynamic_tool_call_response": "dynamic_tool_call",
+}
+
+// callEvent reads an event of a call that older versions write: exec_command_end{call_id,…}. It
 // reports whether it is one.
-func (d *rollout) legacy(w *wire.Writer, kind string, v jsonscan.Value) bool {
-	name, ended := strings.CutSuffix(kind, "_end")
-	name, begins := strings.CutSuffix(name, "_begin")
-	if kind == "dynamic_tool_call_response" {
-		name, ended = "dynamic_tool_call", true
-	}
-	if kind == "view_image_tool_call" {
-		name, ended = "image_view", true
-	}
+func (d *rollout) callEvent(w *wire.Writer, kind string, v jsonscan.Value) bool {
+	name, begins := strings.CutSuffix(strings.TrimSuffix(kind, "_end"), "_begin")
 	i := read(w, v)
-	i.kind, i.id = name, w.Text(v.Member("call_id"))
-	switch {
-	case !ended && !begins || i.id == "":
-		return false
-	case name == "exec_command":
-		i.kind = "command_execution"
-	case name == "patch_apply":
-		i.kind = "file_change"
-	case name == "mcp_tool_call":
-		call := v.Member("invocation")
-		i.tool, i.arguments = call.Member("tool"), call.Member("arguments")
-		if failure := i.result.Member("Err"); failure.Present() {
-			i.failure = failure
-		}
-		i.result = i.result.Member("Ok")
-	case !ofCall(name):
+	i.kind, i.id = cmp.Or(eventKinds[name], name), w.Text(v.Member("call_id"))
+	if !ofCall(i.kind) || i.id == "" {
 		return false
 	}
-	d.callItem(w, &i, ended)
+	if call := v.Member("invocation"); call.IsObject() { // of an MCP tool
+		i.tool, i.arguments, i.failure, i.result = call.Member("tool"), call.Member("arguments"), i.result.Member("Err"), i.result.Member("Ok")
+	}
+	d.callItem(w, &i, !begins)
 	return true
 }
 

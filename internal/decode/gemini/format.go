@@ -58,8 +58,8 @@ func claims(f wire.Frame) wire.Claim {
 			if m.Value.IsObject() {
 				known = wire.Surely
 			}
-		case "serverContent", "toolCall", "setupComplete", "toolCallCancellation", "sessionResumptionUpdate", "goAway", "invocationId", "invocation_id", "parentUuid":
-			return wire.No // of the Live API, the Agent Development Kit, or a session file of Qwen Code
+		case "serverContent", "toolCall", "setupComplete", "toolCallCancellation", "sessionResumptionUpdate", "goAway", "invocationId", "invocation_id":
+			return wire.No // of the Live API, or of the Agent Development Kit
 		case "error":
 			failure = m.Value
 		case "type":

@@ -43,7 +43,7 @@ func (d *decoder) update(w *wire.Writer, v jsonscan.Value) {
 		}
 	case "toolcall_end":
 		if d.Calling = false; call.IsObject() {
-			d.call(w, wire.RawIndex(index), call, written)
+			d.call(w, wire.RawIndex(index), call, false)
 		}
 	case "start", "text_start", "thinking_start", "done", "error":
 	default:
@@ -66,17 +66,8 @@ func begun(w *wire.Writer, partial jsonscan.Value, index int) (id, name string) 
 	return "", ""
 }
 
-// stage is how far a call is.
-type stage uint8
-
-const (
-	written   stage = iota // the model has written it
-	executed               // pi runs it
-	abandoned              // pi does not run it
-)
-
-// call emits a call. Where its args are no JSON, the error has their text.
-func (d *decoder) call(w *wire.Writer, index string, v jsonscan.Value, is stage) {
+// call emits a call, complete if pi runs it. Where its args are no JSON, the error has their text.
+func (d *decoder) call(w *wire.Writer, index string, v jsonscan.Value, runs bool) {
 	var id, name, args, failure, rest jsonscan.Value
 	w.ReadKnown("toolCall", v,
 		rest.From("type"), id.From("id"), name.From("name"), args.From("arguments"), args.From("input"), rest.From("thoughtSignature"),
@@ -87,14 +78,14 @@ func (d *decoder) call(w *wire.Writer, index string, v jsonscan.Value, is stage)
 	case malformed:
 		c.Args, c.Whole = raw, true
 		w.EmitWhole(c)
-	case failure.Present(), is == abandoned:
+	case failure.Present():
 		w.Emit(c)
-	case is == written:
+	case runs:
+		d.whole(w, c, name, args)
+	default:
 		w.SetArgs(&c, args)
 		c.Weak = c.Object
 		w.Emit(c)
-	default:
-		d.whole(w, c, name, args)
 	}
 	d.Calls.AddNew(c.ID, maxCalls)
 }
@@ -123,7 +114,7 @@ func (d *decoder) message(w *wire.Writer, v jsonscan.Value, entry bool) {
 		}
 		d.Open, d.Stop, d.Failure = false, wire.Keep(w.Text(stop)), wire.Keep(w.Text(failure))
 		cut := d.Stop == "length" || d.Stop == "error" || d.Stop == "aborted"
-		d.content(w, content, map[bool]stage{true: abandoned, false: executed}[cut])
+		d.content(w, content, !cut)
 		w.Emit(chunks.Chunk{Kind: chunks.Finish, Reason: d.Stop, Truncated: cut, Abandons: cut})
 		w.EmitUsage(chunks.Chunk{}, usage)
 		w.Emit(chunks.Chunk{Kind: chunks.Ended})
@@ -134,13 +125,13 @@ func (d *decoder) message(w *wire.Writer, v jsonscan.Value, entry bool) {
 }
 
 // content emits the calls of a whole message, and its texts unless they were streamed.
-func (d *decoder) content(w *wire.Writer, content jsonscan.Value, is stage) {
+func (d *decoder) content(w *wire.Writer, content jsonscan.Value, runs bool) {
 	i := 0
 	for e := content.Elements(); e.Next(); i++ {
 		c := chunks.Chunk{Kind: chunks.Text, Part: i}
 		switch kind := wire.TypeOf(e.Value); kind {
 		case "toolCall":
-			d.call(w, strconv.Itoa(i), e.Value, is)
+			d.call(w, strconv.Itoa(i), e.Value, runs)
 			continue
 		case "thinking":
 			c.Kind = chunks.Reasoning
@@ -159,25 +150,17 @@ func (d *decoder) content(w *wire.Writer, content jsonscan.Value, is stage) {
 // nested emits the calls that the tool of a call has made: {"id","name","arguments","status"}.
 // They have no results, and those with long args have no args.
 func (d *decoder) nested(w *wire.Writer, parent string, list jsonscan.Value) {
-	n := w.Len()
 	for e := list.Elements(); e.Next(); {
 		var id, name, args, status, failure, rest jsonscan.Value
 		w.ReadKnown("the nested call", e.Value,
 			id.From("id"), name.From("name"), args.From("arguments"), rest.From("argumentsBytes"), status.From("status"), failure.From("error"))
-		c := chunks.Chunk{Kind: chunks.Fragment, ID: w.Text(id), ParentCall: parent}
-		if c.ID == "" || d.Calls.Has(c.ID) {
-			continue
-		}
-		if d.Calls.AddNew(c.ID, maxCalls); args.IsObject() {
-			d.whole(w, c, name, args)
+		c := chunks.Chunk{Kind: chunks.Fragment, ID: w.Text(id), Name: w.Text(name), ParentCall: parent, Final: true}
+		if w.SetArgs(&c, args); c.Object {
+			w.EmitWhole(c)
 		} else {
-			c.Name, c.Final = w.Text(name), true
 			w.Emit(c)
 		}
-		w.Emit(chunks.Chunk{Kind: chunks.Result, ID: c.ID, Text: w.Text(failure), Status: map[string]string{"ok": "success", "error": "error"}[status.Str]})
-		d.Calls.Remove(c.ID)
-	}
-	if w.Len() > n {
+		w.Emit(chunks.Chunk{Kind: chunks.Result, ID: c.ID, Text: w.Text(failure), Status: map[string]string{"error": "error"}[status.Str]})
 		w.Emit(chunks.Chunk{Kind: chunks.Finish, Truncated: true})
 		w.Emit(chunks.Chunk{Kind: chunks.Ended})
 	}

@@ -197,12 +197,11 @@ func (d *decoder) converseEvent(w *wire.Writer, f wire.Frame) *wire.Problem {
 		case chunks.Fragment:
 			d.Open.AddNew(c.ID, maxCalls)
 		case chunks.Usage:
-			if len(c.Usage) > wire.MaxUsage {
-				return false
+			if len(c.Usage) <= wire.MaxUsage {
+				d.Usage = strings.Clone(c.Usage)
 			}
-			d.Usage = strings.Clone(c.Usage)
 		case chunks.Ended:
-			d.Ends = true
+			d.Usage = cmp.Or(d.Usage, "null")
 		}
 		return c.Kind == chunks.Seal || c.Kind == chunks.Usage || c.Kind == chunks.Ended
 	})
@@ -211,9 +210,9 @@ func (d *decoder) converseEvent(w *wire.Writer, f wire.Frame) *wire.Problem {
 
 // endMessage ends a message behind its whole calls.
 func (d *decoder) endMessage(w *wire.Writer) {
-	w.EmitUsage(chunks.Chunk{}, jsonscan.ValueOf(d.Usage))
-	if d.Ends {
+	if d.Usage != "" {
+		w.EmitUsage(chunks.Chunk{}, jsonscan.ValueOf(d.Usage))
 		w.Emit(chunks.Chunk{Kind: chunks.Ended})
 	}
-	d.Usage, d.Ends = "", false
+	d.Usage = ""
 }

@@ -47,7 +47,7 @@ func claims(f wire.Frame) wire.Claim {
 	switch {
 	case e.initial.Kind == jsonscan.True, e.loop.Kind == jsonscan.True, e.current.IsObject(), e.tool.IsObject(), e.stop.Kind == jsonscan.True && e.why.Raw != "":
 		return wire.Surely
-	case e.message.IsObject() && alone(f) && ofConverse(e.message):
+	case ofConverse(e.message):
 		return wire.Surely
 	case e.data.IsString() && e.delta.IsObject():
 		return wire.Perhaps
@@ -55,12 +55,6 @@ func claims(f wire.Frame) wire.Claim {
 		return wire.IfKnown
 	}
 	return wire.No
-}
-
-// alone reports whether a frame has one member.
-func alone(f wire.Frame) bool {
-	m := f.Members()
-	return m.Next() && !m.Next()
 }
 
 // ofConverse reports whether a message is one of Bedrock, whose blocks have no type.
@@ -94,8 +88,7 @@ type decoder struct {
 	Call    bool     // the block is a call
 	Open    wire.IDs // of the calls without a result
 	Failure string   // of the request to the model, if nothing followed
-	Usage   string   // of a message of Python, which its whole calls follow
-	Ends    bool     // that message has ended
+	Usage   string   // of a message of Python that has ended, and that its whole calls follow
 
 	converse func(f wire.Frame) wire.Claim
 }
@@ -108,7 +101,6 @@ func (d *decoder) Fields(f *stored.Fields) {
 	d.Open.Fields(f, "o")
 	f.Text("e", &d.Failure)
 	f.Text("u", &d.Usage)
-	f.Flag("d", &d.Ends)
 }
 
 const maxCalls = 256
