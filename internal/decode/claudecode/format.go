@@ -76,7 +76,6 @@ type line struct {
 	aborted, supersedes                           jsonscan.Value // of an assistant line
 	synthetic                                     jsonscan.Value // of a user line that the program wrote
 	toolUse, description                          jsonscan.Value // of the progress of a call
-	toolResult                                    jsonscan.Value // of a user line with a result
 	file                                          jsonscan.Value // sessionId, of a session file
 }
 
@@ -88,7 +87,7 @@ func (l *line) read(f wire.Frame) {
 		l.response.From("response"), l.isError.From("is_error"), l.result.From("result"),
 		l.errors.From("errors"), l.terminal.From("terminal_reason"), l.deferred.From("deferred_tool_use"),
 		l.aborted.From("aborted"), l.synthetic.From("isSynthetic"), l.supersedes.From("supersedes"),
-		l.toolUse.From("tool_use_id"), l.description.From("description"), l.toolResult.From("tool_use_result"), l.file.From("sessionId"),
+		l.toolUse.From("tool_use_id"), l.description.From("description"), l.file.From("sessionId"),
 	)
 }
 

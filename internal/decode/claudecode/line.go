@@ -18,7 +18,7 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case "assistant":
 		return d.assistant(w, &l)
 	case "user":
-		return d.user(w, &l)
+		return d.user(w, f, &l)
 	case "system":
 		d.system(w, f, &l)
 	case "tool_progress":

@@ -25,8 +25,9 @@ func (d *Decoder) streamEvent(w *wire.Writer, l *line) *wire.Problem {
 	}
 	n := w.Len()
 	problem := a.Blocks.Decode(w, wire.Frame{JSON: l.event})
-	// The assistant line with a call completes it, or the end of the message.
-	w.Drop(n, func(c *chunks.Chunk) bool { return c.Kind == chunks.Seal })
+	if kind == "content_block_stop" { // the assistant line with a call completes it, or the end of the message
+		w.Drop(n, func(c *chunks.Chunk) bool { return c.Kind == chunks.Seal })
+	}
 	if kind == "message_stop" {
 		a.Phase = Stopped
 	}
@@ -177,7 +178,7 @@ func (d *Decoder) confirm(w *wire.Writer, a *Agent, message jsonscan.Value) (pro
 // interrupts a turn.
 const interruption = "[Request interrupted by user"
 
-func (d *Decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
+func (d *Decoder) user(w *wire.Writer, f wire.Frame, l *line) (problem *wire.Problem) {
 	if !l.message.IsObject() {
 		return wire.WrongType("message", l.message, "an object")
 	}
@@ -191,7 +192,7 @@ func (d *Decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 			}
 		case "tool_result":
 			prompt = false
-			problem = cmp.Or(problem, d.toolResult(w, parent, e.Value, l.toolResult))
+			problem = cmp.Or(problem, d.toolResult(w, parent, e.Value, f.JSON.Member("tool_use_result")))
 		default:
 			w.Unknown("content block", wire.TypeOf(e.Value), e.Value)
 		}
