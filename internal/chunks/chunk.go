@@ -39,7 +39,8 @@ const (
 	PartEnd
 	// Finish: the message (its Choice) has its finish reason; usage may still
 	// follow. Reason in the provider's word; Truncated where the model was cut
-	// off (length, max_tokens, content filter); Wait where content may follow too.
+	// off (length, max_tokens, content filter); Wait where content may follow too;
+	// Abandons.
 	Finish
 	// Usage: the token counts, as raw JSON. Usage.
 	Usage
@@ -173,7 +174,8 @@ type Chunk struct {
 	// its end.
 	Explicit bool
 	// Abandons: the calls of the run that are open get no result, even if the run is
-	// completed.
+	// completed. Of a Finish: the agent does not run the calls of the message whose args
+	// are not complete.
 	Abandons bool
 	// Spares: the calls of the message whose args are complete stay open.
 	Spares bool

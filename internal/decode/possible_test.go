@@ -75,7 +75,7 @@ func TestMostFormatsAreNotPossible(t *testing.T) {
 	for event, want := range map[string][]string{
 		`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[]}`: {"openai-chat", "langchain"},
 		`{"candidates":[],"usageMetadata":{},"responseId":"r"}`:                            {"langchain", "gemini"},
-		`{"model":"m","created_at":"t","message":{},"done":false}`:                         {"langchain", "langgraph-protocol", "ollama", "claude-code"},
+		`{"model":"m","created_at":"t","message":{},"done":false}`:                         {"langchain", "langgraph-protocol", "ollama", "claude-code", "strands"},
 		`{"jsonrpc":"2.0","method":"session/update","params":{}}`:                          {"langchain", "langgraph-protocol", "acp", "codex-app-server"},
 		`[]`: {"langchain"},
 	} {

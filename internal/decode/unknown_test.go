@@ -22,7 +22,7 @@ func TestUnknownParts(t *testing.T) {
 		{"bedrock", `{"contentBlockStart":{"contentBlockIndex":0,"start":{"mcpUse":{"toolUseId":"c","name":"f"}}}}`, `contentBlockStart.start has the unknown member "mcpUse" with "toolUseId"`},
 		{"ag-ui", `{"type":"TOOL_CALL_PAUSED","toolCallId":"c"}`, `the event of the unknown type "TOOL_CALL_PAUSED" has "toolCallId"`},
 		{"ag-ui", `{"type":"METRICS","tokens":{"input":3}}`, ""},
-		{"codex-exec", `{"type":"item.started","item":{"id":"i","type":"image_view","path":"a.png"}}`, `the item of the unknown type "image_view" has "path"`},
+		{"codex-exec", `{"type":"item.started","item":{"id":"i","type":"image_paint","path":"a.png"}}`, `the item of the unknown type "image_paint" has "path"`},
 		{"acp", `{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"call_moved","toolCallId":"c"}}}`, `the session/update of the unknown type "call_moved" has "toolCallId"`},
 	} {
 		t.Run(fmt.Sprintf("%.60s", c.event), func(t *testing.T) {

@@ -164,6 +164,9 @@ func (st *Step) finish(c *chunks.Chunk) {
 	if m.Phase == Building || m.Wait != 0 {
 		m.finishing(clone(c.Reason), c.Truncated, c.Wait)
 	}
+	if c.Abandons {
+		st.closeCalls(func(other *Message) bool { return other == m }, true, events.ByCut, "")
+	}
 	for i := range m.Calls {
 		if call := &m.Calls[i]; call.Certain() || !m.Truncated && call.Usable() && !call.Blank() {
 			st.completeArgs(m, call, "message")

@@ -75,6 +75,9 @@ func (d *Decoder) toolUse(w *wire.Writer, of chunks.Chunk, b *blockFields) {
 	if (b.input.IsObject() || b.input.IsString() && wire.Valid(args)) && (of.Whole || args != "{}") {
 		of.Args, of.Object, of.Weak = args, true, !of.Whole
 	}
+	if raw := b.input.Member("__unparsedToolInput").Member("raw"); raw.IsString() { // Claude Code, where the args are no JSON
+		of.Args, of.Object, of.Weak = w.Text(raw), false, false
+	}
 	w.Emit(of)
 }
 

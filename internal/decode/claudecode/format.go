@@ -104,6 +104,6 @@ func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok 
 // Fill completes the chunk of a delta, which belongs to the newest message of its
 // agent.
 func (d *Decoder) Fill(w *wire.Writer, note uint8, c *chunks.Chunk) bool {
-	a := d.find(c.Namespace)
+	a := d.known(c.Namespace)
 	return a.streams() && a.Blocks.Fill(w, note, c)
 }

@@ -18,15 +18,15 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case "assistant":
 		return d.assistant(w, &l)
 	case "user":
-		return d.user(w, &l)
+		return d.user(w, f, &l)
 	case "system":
-		d.system(w, &l)
+		d.system(w, f, &l)
 	case "tool_progress":
 		d.progress(w, w.Text(l.toolUse), "")
 	case "control_request", "control_response", "control_cancel_request":
 		d.control(w, &l)
 	case "result":
-		d.result(w, &l)
+		d.result(w, f, &l)
 	case "tool_use_summary", "streamlined_tool_use_summary", "transcript_mirror": // tell of calls of other lines
 	default:
 		w.Unknown("line", l.kind.Str, f.JSON)
@@ -56,29 +56,44 @@ func (d *Decoder) start(w *wire.Writer) {
 	}
 }
 
-func (d *Decoder) system(w *wire.Writer, l *line) {
+func (d *Decoder) system(w *wire.Writer, f wire.Frame, l *line) {
 	switch l.subtype.Str {
 	case "init":
 		d.endTurn(w)
 		d.start(w)
+		d.Qwen = f.JSON.Member("qwen_code_version").IsString()
 	case "task_progress":
 		d.progress(w, w.Text(l.toolUse), w.Text(l.description))
-	case "task_notification": // the end of a subagent in the background
-		d.closeCall(w, w.Text(l.toolUse))
+	case "task_started", "task_updated", "task_notification":
+		d.task(w, f, l)
+	case "permission_denied":
+		if c := d.find(w.Text(l.toolUse)); c != nil {
+			c.Status, c.Text = "denied", wire.Keep(w.Text(f.JSON.Member("message")))
+		}
 	case "model_refusal_fallback":
 		d.retract(w, &d.Root)
+	case "informational", "hook_started", "hook_progress", "hook_response":
+	default:
+		if d.find(w.Text(l.toolUse)) != nil {
+			w.UnknownCall("system line", l.subtype.Str, "tool_use_id")
+		}
 	}
 }
 
 func (d *Decoder) progress(w *wire.Writer, id, text string) {
-	if d.isOpen(id) {
+	if d.find(id) != nil {
 		w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: text})
 	}
 }
 
 // result emits the end of a turn. A provider's error has the subtype success, and
 // is_error is true.
-func (d *Decoder) result(w *wire.Writer, l *line) {
+func (d *Decoder) result(w *wire.Writer, f wire.Frame, l *line) {
+	for e := f.JSON.Member("permission_denials").Elements(); e.Next(); {
+		if c := d.find(w.Text(e.Value.Member("tool_use_id"))); c != nil && !c.Background {
+			c.Status = "denied"
+		}
+	}
 	c := chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"}
 	aborted := strings.HasPrefix(l.terminal.Str, "aborted")
 	switch {
@@ -90,7 +105,7 @@ func (d *Decoder) result(w *wire.Writer, l *line) {
 		c.Status = "interrupted"
 		w.Emit(chunks.Chunk{Kind: chunks.Await, ID: w.Text(l.deferred.Member("id")), Why: "deferred"})
 	}
-	d.end(w, c)
+	d.endRun(w, c)
 }
 
 // endTurn ends a turn that has no result, because another one begins. A process that
@@ -98,20 +113,21 @@ func (d *Decoder) result(w *wire.Writer, l *line) {
 func (d *Decoder) endTurn(w *wire.Writer) {
 	switch {
 	case d.Root.Phase == NoMessage:
-	case len(d.Open) > 0 || d.Root.Phase == Streaming:
-		d.end(w, chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the turn has no result in the stream"})
+	case d.Root.Phase == Streaming || d.call(func(c *Call) bool { return !c.Background }) != nil:
+		d.endRun(w, chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the turn has no result in the stream"})
 	default:
-		d.end(w, chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"})
+		d.endRun(w, chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"})
 	}
 }
 
-func (d *Decoder) end(w *wire.Writer, c chunks.Chunk) {
+func (d *Decoder) endRun(w *wire.Writer, c chunks.Chunk) {
 	d.endMessage(w, &d.Root)
 	for i := range d.Below {
 		d.endMessage(w, &d.Below[i])
 	}
+	open := d.leave(w)
 	w.Emit(c)
-	*d = Decoder{}
+	*d = Decoder{Open: open}
 }
 
 func (d *Decoder) resultText(w *wire.Writer, l *line) string {
@@ -124,40 +140,4 @@ func (d *Decoder) resultText(w *wire.Writer, l *line) string {
 		}
 	}
 	return w.Text(l.subtype)
-}
-
-// control emits the beginning and the end of a wait for an approval:
-//
-//	control_request{request_id,request:{subtype:"can_use_tool",tool_name,tool_use_id}}
-//	→ control_response{response:{request_id,response:{behavior}}} or control_cancel_request{request_id}
-//
-// Other control lines have no effect.
-func (d *Decoder) control(w *wire.Writer, l *line) {
-	switch l.kind.Str {
-	case "control_request":
-		if l.request.Member("subtype").Str == "can_use_tool" {
-			d.await(w, w.Text(l.requestID), l.request)
-		}
-	case "control_response":
-		d.endWait(w, w.Text(l.response.Member("request_id")), w.Text(l.response.Member("response").Member("behavior")))
-	case "control_cancel_request":
-		d.endWait(w, w.Text(l.requestID), "")
-	}
-}
-
-// await emits that a call waits for an approval. Older versions name only its tool.
-func (d *Decoder) await(w *wire.Writer, request string, v jsonscan.Value) {
-	id := w.Text(v.Member("tool_use_id"))
-	if id == "" {
-		id = d.newest(w.Text(v.Member("tool_name")))
-	}
-	if id != "" {
-		w.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: "approval", InterruptID: request})
-	}
-}
-
-func (d *Decoder) endWait(w *wire.Writer, request, answer string) {
-	if request != "" {
-		w.Emit(chunks.Chunk{Kind: chunks.Resume, InterruptID: request, Text: answer})
-	}
 }

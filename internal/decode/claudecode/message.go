@@ -12,7 +12,7 @@ import (
 
 func (d *Decoder) streamEvent(w *wire.Writer, l *line) *wire.Problem {
 	parent, kind := w.Text(l.parent), wire.TypeOf(l.event)
-	a := d.find(parent)
+	a := d.known(parent)
 	if kind == "message_start" {
 		d.start(w)
 		a = d.agent(parent)
@@ -25,6 +25,9 @@ func (d *Decoder) streamEvent(w *wire.Writer, l *line) *wire.Problem {
 	}
 	n := w.Len()
 	problem := a.Blocks.Decode(w, wire.Frame{JSON: l.event})
+	if kind == "content_block_stop" { // the assistant line with a call completes it, or the end of the message
+		w.Drop(n, func(c *chunks.Chunk) bool { return c.Kind == chunks.Seal })
+	}
 	if kind == "message_stop" {
 		a.Phase = Stopped
 	}
@@ -50,8 +53,8 @@ func (d *Decoder) works(w *wire.Writer, a *Agent) {
 func (d *Decoder) openCalls(w *wire.Writer, n int) {
 	for _, c := range w.Since(n) {
 		switch {
-		case c.Kind == chunks.Fragment && c.ID != "" && !d.isOpen(c.ID):
-			d.Open = append(wire.MakeRoom(d.Open, maxOpen), Call{wire.Keep(c.ID), wire.Keep(c.Name)})
+		case c.Kind == chunks.Fragment && c.ID != "" && d.find(c.ID) == nil:
+			d.Open = append(wire.MakeRoom(d.Open, maxOpen), Call{ID: wire.Keep(c.ID), Name: wire.Keep(c.Name)})
 		case c.Kind == chunks.Result:
 			d.closeCall(w, c.ID)
 		}
@@ -65,8 +68,8 @@ func (d *Decoder) endMessage(w *wire.Writer, a *Agent) {
 		return
 	}
 	n, message := w.Len(), a.Blocks.Message
-	if a.Reason != "" {
-		w.Emit(chunks.Chunk{Kind: chunks.Finish, Message: message, Reason: a.Reason, Truncated: wire.AnthropicTruncates(a.Reason)})
+	if a.Reason != "" || message == "" {
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Message: message, Reason: a.Reason, Truncated: a.Reason == aborted || wire.AnthropicTruncates(a.Reason)})
 	}
 	w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: message})
 	d.place(w, n, a.Parent)
@@ -91,7 +94,7 @@ func (d *Decoder) assistant(w *wire.Writer, l *line) *wire.Problem {
 	a := d.agent(parent)
 	id := w.Text(l.message.Member("id"))
 	d.Aborted = d.Aborted || l.aborted.Kind == jsonscan.True
-	if a.streams() && a.Blocks.Message == id {
+	if a.streams() && (a.Blocks.Message == id || d.repeats(w, a, l.message)) {
 		if l.aborted.Kind == jsonscan.True {
 			return nil // its calls have incomplete args
 		}
@@ -103,7 +106,31 @@ func (d *Decoder) assistant(w *wire.Writer, l *line) *wire.Problem {
 	if reason := w.Text(l.message.Member("stop_reason")); reason != "" {
 		a.Reason = wire.Keep(reason)
 	}
-	return d.blocks(w, a, l.message)
+	n := w.Len()
+	problem := d.blocks(w, a, l.message)
+	if l.aborted.Kind == jsonscan.True { // the input is what came of it
+		a.Reason = aborted
+		for i, list := 0, w.Since(n); i < len(list); i++ {
+			if c := &list[i]; c.Kind == chunks.Fragment {
+				c.Whole, c.Object, c.Args = false, false, ""
+			}
+		}
+	}
+	return problem
+}
+
+// aborted is the reason of a message that a person has interrupted.
+const aborted = "aborted"
+
+// repeats reports whether an assistant line of another id has what was streamed: Qwen Code
+// changes the id in the middle of a message.
+func (d *Decoder) repeats(w *wire.Writer, a *Agent, message jsonscan.Value) bool {
+	for e := message.Member("content").Elements(); e.Next(); {
+		if wire.TypeOf(e.Value) == "tool_use" && d.find(w.Text(e.Value.Member("id"))) != nil {
+			return true
+		}
+	}
+	return d.Qwen && a.Phase == Streaming
 }
 
 func (d *Decoder) beginWhole(w *wire.Writer, a *Agent, l *line, id string) {
@@ -142,6 +169,7 @@ func (d *Decoder) confirm(w *wire.Writer, a *Agent, message jsonscan.Value) (pro
 		}
 		problem = cmp.Or(problem, anthropic.Block(w, chunks.Chunk{Message: a.Blocks.Message}, e.Value))
 	}
+	d.openCalls(w, n)
 	d.place(w, n, a.Parent)
 	return problem
 }
@@ -150,7 +178,7 @@ func (d *Decoder) confirm(w *wire.Writer, a *Agent, message jsonscan.Value) (pro
 // interrupts a turn.
 const interruption = "[Request interrupted by user"
 
-func (d *Decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
+func (d *Decoder) user(w *wire.Writer, f wire.Frame, l *line) (problem *wire.Problem) {
 	if !l.message.IsObject() {
 		return wire.WrongType("message", l.message, "an object")
 	}
@@ -164,8 +192,7 @@ func (d *Decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 			}
 		case "tool_result":
 			prompt = false
-			d.closeCall(w, w.Text(e.Value.Member("tool_use_id")))
-			problem = cmp.Or(problem, w.ToolResult(chunks.Chunk{Namespace: parent}, wire.ReadResult(e.Value)))
+			problem = cmp.Or(problem, d.toolResult(w, parent, e.Value, f.JSON.Member("tool_use_result")))
 		default:
 			w.Unknown("content block", wire.TypeOf(e.Value), e.Value)
 		}

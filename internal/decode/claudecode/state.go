@@ -12,6 +12,7 @@ import (
 type Decoder struct {
 	Running bool // a turn is open
 	Aborted bool // the turn was interrupted
+	Qwen    bool // the program is Qwen Code, whose assistant lines may have other ids than the stream
 	Root    Agent
 	Below   []Agent // subagents, oldest first
 	Open    []Call  // calls without a result, oldest first
@@ -21,6 +22,7 @@ type Decoder struct {
 func (d *Decoder) Fields(f *stored.Fields) {
 	f.Flag("r", &d.Running)
 	f.Flag("a", &d.Aborted)
+	f.Flag("q", &d.Qwen)
 	stored.Object(f, "m", &d.Root, (*Agent).fields)
 	stored.List(f, "s", &d.Below, (*Agent).fields)
 	stored.List(f, "o", &d.Open, (*Call).fields)
@@ -58,11 +60,22 @@ const (
 type Call struct {
 	ID   string
 	Name string
+	Ask  string // the request of the approval that it waits for
+	Task string // the task that it started, where that is no subagent
+	// Background: it goes on after its tool_result, until its task ends.
+	Background bool
+	// Status and Text are its result as other lines than a tool_result state it.
+	Status, Text string
 }
 
 func (c *Call) fields(f *stored.Fields) {
 	f.Text("i", &c.ID)
 	f.Text("n", &c.Name)
+	f.Text("a", &c.Ask)
+	f.Text("t", &c.Task)
+	f.Flag("b", &c.Background)
+	f.Text("s", &c.Status)
+	f.Text("x", &c.Text)
 }
 
 const (
@@ -70,7 +83,7 @@ const (
 	maxOpen  = 256
 )
 
-func (d *Decoder) find(parent string) *Agent {
+func (d *Decoder) known(parent string) *Agent {
 	if parent == "" {
 		return &d.Root
 	}
@@ -85,7 +98,7 @@ func (d *Decoder) find(parent string) *Agent {
 // agent returns the agent that a call started. The pointer is valid until the next
 // agent is added.
 func (d *Decoder) agent(parent string) *Agent {
-	if a := d.find(parent); a != nil {
+	if a := d.known(parent); a != nil {
 		return a
 	}
 	d.Below = append(wire.MakeRoom(d.Below, maxBelow), Agent{Parent: wire.Keep(parent)})
@@ -97,8 +110,19 @@ func (d *Decoder) agent(parent string) *Agent {
 // assistant lines repeat them.
 func (a *Agent) streams() bool { return a != nil && a.Phase >= Streaming }
 
-func (d *Decoder) isOpen(id string) bool {
-	return slices.ContainsFunc(d.Open, func(c Call) bool { return c.ID == id })
+// call returns the newest open call that matches, or nil. The pointer is valid until the
+// next call.
+func (d *Decoder) call(match func(c *Call) bool) *Call {
+	for i := len(d.Open) - 1; i >= 0; i-- {
+		if match(&d.Open[i]) {
+			return &d.Open[i]
+		}
+	}
+	return nil
+}
+
+func (d *Decoder) find(id string) *Call {
+	return d.call(func(c *Call) bool { return c.ID == wire.Keep(id) })
 }
 
 // closeCall records that a call has its result, which ends the agent that the call
@@ -110,13 +134,4 @@ func (d *Decoder) closeCall(w *wire.Writer, id string) {
 		d.endMessage(w, &d.Below[i])
 		d.Below = slices.Delete(d.Below, i, i+1)
 	}
-}
-
-func (d *Decoder) newest(name string) string {
-	for i := len(d.Open) - 1; i >= 0; i-- {
-		if d.Open[i].Name == name {
-			return d.Open[i].ID
-		}
-	}
-	return ""
 }

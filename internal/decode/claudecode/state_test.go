@@ -25,7 +25,7 @@ func TestStateIsBounded(t *testing.T) {
 	if len(d.Below) != maxBelow || len(d.Open) != maxOpen || d.Root.Blocks.Message != "m-1" {
 		t.Errorf("%d subagents, %d open calls, message %q of the root; want %d, %d, m-1", len(d.Below), len(d.Open), d.Root.Blocks.Message, maxBelow, maxOpen)
 	}
-	if last := maxOpen + 9; d.find(fmt.Sprintf("p%d", last)) == nil || !d.isOpen(fmt.Sprintf("c%d", last)) || d.isOpen("c0") {
+	if last := maxOpen + 9; d.known(fmt.Sprintf("p%d", last)) == nil || d.find(fmt.Sprintf("c%d", last)) == nil || d.find("c0") != nil {
 		t.Error("the newest are not kept, or the oldest are")
 	}
 }

@@ -11,6 +11,9 @@
 // message, a turn or a run: a message ends with the next one, with the turn, or some time
 // after its text. A line of a person interrupts what is open.
 //
+// A call in the background ends with the notification of the program, and not with its
+// tool_result.
+//
 // A subagent has the call that started it as namespace: the one with its prompt, or the
 // oldest that has started none. Until version 2.0 its lines are in the file of the session,
 // and only parentUuid tells those of several apart.
@@ -57,7 +60,7 @@ func beside(kind string) bool {
 	switch kind {
 	case "summary", "file-history-snapshot", "attachment", "queue-operation", "mode", "permission-mode", "ai-title", "custom-title", "agent-name",
 		"agent-color", "agent-setting", "last-prompt", "pr-link", "worktree-state", "bridge-session", "tag", "task-summary", "content-replacement",
-		"attribution-snapshot", "speculation-accept":
+		"attribution-snapshot", "speculation-accept", "api-request-blob":
 		return true
 	}
 	return false
@@ -66,6 +69,7 @@ func beside(kind string) bool {
 type line struct {
 	kind, subtype, uuid, parent, session, sidechain, agent, message jsonscan.Value
 	meta, summary, origin, failed, leaf, snapshot, call             jsonscan.Value
+	result                                                          jsonscan.Value // of a tool
 }
 
 func (l *line) read(f wire.Frame) {
@@ -73,7 +77,7 @@ func (l *line) read(f wire.Frame) {
 		l.parent.From("parentUuid"), l.sidechain.From("isSidechain"), l.session.From("sessionId"), l.kind.From("type"), l.message.From("message"),
 		l.uuid.From("uuid"), l.agent.From("agentId"), l.meta.From("isMeta"), l.summary.From("isCompactSummary"), l.origin.From("origin"),
 		l.failed.From("isApiErrorMessage"), l.subtype.From("subtype"), l.leaf.From("leafUuid"), l.snapshot.From("snapshot"),
-		l.call.From("parentToolUseID"),
+		l.call.From("parentToolUseID"), l.result.From("toolUseResult"),
 	)
 }
 
@@ -82,6 +86,7 @@ type decoder struct {
 	Below []Agent  // the subagents, oldest first
 	Tasks []Task   // calls that start subagents, and have started none, oldest first
 	Open  wire.IDs // of the calls without a result
+	Left  wire.IDs // of those that go on in the background
 }
 
 // Agent is the session, or a subagent.
@@ -116,6 +121,7 @@ func (d *decoder) Fields(f *stored.Fields) {
 	stored.List(f, "b", &d.Below, (*Agent).fields)
 	stored.List(f, "t", &d.Tasks, (*Task).fields)
 	d.Open.Fields(f, "o")
+	d.Left.Fields(f, "l")
 }
 
 const (

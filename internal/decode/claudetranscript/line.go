@@ -7,6 +7,7 @@ import (
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/anthropic"
+	"streamer/internal/decode/claudecode"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
@@ -18,8 +19,12 @@ const silence = 30
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var l line
 	l.read(f)
+	d.notified(w, f.JSON.Raw)
 	switch kind := l.kind.Str; kind {
-	case "assistant", "user":
+	case "assistant", "user", "tool_result":
+		if l.message.Member("parts").IsArray() {
+			return wire.WrongShape("the line is of a session file of Qwen Code, which is not read")
+		}
 		if !l.message.IsObject() {
 			return wire.WrongType("message", l.message, "an object")
 		}
@@ -115,7 +120,13 @@ func (d *decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 		switch kind := wire.TypeOf(e.Value); kind {
 		case "tool_result":
 			results = true
-			d.close(w.Text(e.Value.Member("tool_use_id")))
+			id := w.Text(e.Value.Member("tool_use_id"))
+			if claudecode.LeavesRunning(l.result) && d.Open.Has(id) {
+				d.Left.AddNew(id, maxCalls)
+				w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: wire.Excerpt(w.PlainText(e.Value.Member("content")))})
+				continue
+			}
+			d.close(id)
 			problem = cmp.Or(problem, w.ToolResult(chunks.Chunk{}, wire.ReadResult(e.Value)))
 		case "text":
 			stopped = stopped || strings.HasPrefix(w.Text(e.Value.Member("text")), interruption)
@@ -135,10 +146,11 @@ func (d *decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 	case a.Namespace != "" || results && !stopped:
 	case stopped:
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: "interrupted by the user"})
+		d.Left = nil
 		d.Root.Message = ""
 	case l.meta.Kind != jsonscan.True && l.summary.Kind != jsonscan.True && (!l.origin.IsObject() || l.origin.Member("kind").Str == "human"):
 		if text := written(w, content); text != "" || content.IsArray() {
-			w.Emit(chunks.Chunk{Kind: chunks.Human, ID: w.Text(l.uuid), Text: text})
+			w.Emit(chunks.Chunk{Kind: chunks.Human, ID: w.Text(l.uuid), Text: text, Aside: len(d.Left) > 0})
 			a.endMessage(w)
 		}
 	}

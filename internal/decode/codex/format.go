@@ -96,7 +96,7 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		}
 		return d.item(w, e.kind.Str, e.item)
 	default:
-		d.unknownItem(w, "event", e.kind.Str, e.item)
+		unknownItem(w, "event", e.kind.Str, e.item)
 		w.Unknown("event", e.kind.Str, f.JSON)
 	}
 	return nil

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"cmp"
+	"strings"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -11,13 +12,15 @@ import (
 type item struct {
 	kind, id, text, status           string
 	command, output, exit            jsonscan.Value // of a command
-	changes, query                   jsonscan.Value
+	changes, query, path, sleep      jsonscan.Value
 	tool, arguments, result, failure jsonscan.Value // of an MCP tool
+	items, success                   jsonscan.Value // of a tool of the client
 	receivers, prompt, agentStates   jsonscan.Value // of a tool for other agents
 	whole                            jsonscan.Value
 }
 
-func (d *decoder) read(w *wire.Writer, v jsonscan.Value) (i item) {
+// read reads an item. Those of session files have the names of some members in camel case.
+func read(w *wire.Writer, v jsonscan.Value) (i item) {
 	i.whole = v
 	var kind, id, text, status jsonscan.Value
 	v.Read(
@@ -26,6 +29,8 @@ func (d *decoder) read(w *wire.Writer, v jsonscan.Value) (i item) {
 		i.output.From("aggregated_output"), i.exit.From("exit_code"), i.changes.From("changes"), i.query.From("query"),
 		i.tool.From("tool"), i.arguments.From("arguments"), i.result.From("result"), i.failure.From("error"),
 		i.receivers.From("receiver_thread_ids"), i.prompt.From("prompt"), i.agentStates.From("agents_states"),
+		i.output.From("aggregatedOutput"), i.exit.From("exitCode"), i.receivers.From("receiverThreadIds"), i.agentStates.From("agentsStates"),
+		i.path.From("path"), i.sleep.From("duration_ms"), i.items.From("content_items"), i.items.From("contentItems"), i.success.From("success"),
 	)
 	i.kind, i.id, i.text, i.status = w.Text(kind), w.Text(id), w.Text(text), w.Text(status)
 	return i
@@ -34,7 +39,7 @@ func (d *decoder) read(w *wire.Writer, v jsonscan.Value) (i item) {
 // item emits the chunks of an item. Items of other types, such as todo_list and
 // error, are neither content nor calls.
 func (d *decoder) item(w *wire.Writer, event string, v jsonscan.Value) *wire.Problem {
-	i := d.read(w, v)
+	i := read(w, v)
 	completed := event == "item.completed"
 	switch i.kind {
 	case "agent_message", "assistant_message": // the latter until September 2025
@@ -45,24 +50,36 @@ func (d *decoder) item(w *wire.Writer, event string, v jsonscan.Value) *wire.Pro
 		if completed {
 			d.content(w, chunks.Reasoning, i.text)
 		}
-	case "command_execution", "file_change", "web_search", "mcp_tool_call", "collab_tool_call":
+	case "todo_list", "error":
+	default:
+		if !ofCall(i.kind) {
+			unknownItem(w, "item", i.kind, v)
+			return nil
+		}
 		if i.id == "" {
 			return wire.WrongShape("the item of type %s has no id", i.kind)
 		}
 		d.call(w, &i, completed)
-	case "todo_list", "error":
-	default:
-		d.unknownItem(w, "item", i.kind, v)
 	}
 	return nil
 }
 
+// ofCall reports whether items of a type are calls.
+func ofCall(kind string) bool {
+	switch kind {
+	case "command_execution", "file_change", "web_search", "mcp_tool_call", "dynamic_tool_call", "collab_tool_call", "collab_agent_tool_call",
+		"image_view", "image_generation", "sleep":
+		return true
+	}
+	return false
+}
+
 // unknownItem reads an item of an unknown type, or in an event of an unknown type. Items of
 // calls have more than a text.
-func (d *decoder) unknownItem(w *wire.Writer, what, kind string, v jsonscan.Value) {
+func unknownItem(w *wire.Writer, what, kind string, v jsonscan.Value) {
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
-		case "id", "type", "item_type", "text", "message", "items":
+		case "id", "type", "item_type", "text", "message", "items", "content", "summary_text", "raw_content":
 		default:
 			w.UnknownCall(what, kind, m.Key)
 		}
@@ -71,9 +88,9 @@ func (d *decoder) unknownItem(w *wire.Writer, what, kind string, v jsonscan.Valu
 
 func (d *decoder) text(w *wire.Writer, text string) {
 	d.start(w)
-	if d.Text {
+	if d.Text && len(d.Blank) == 0 { // else the args of a call are to come
 		d.Parts = 0
-		w.Emit(chunks.Chunk{Kind: chunks.Start, Fresh: true})
+		w.StartMessage(true, chunks.Chunk{})
 	}
 	d.Text = true
 	d.content(w, chunks.Text, text)
@@ -99,36 +116,37 @@ func (d *decoder) call(w *wire.Writer, i *item, completed bool) {
 		d.begin(w, i)
 	}
 	if d.Blank.Has(i.id) && (completed || !i.blank()) {
-		w.EmitWhole(chunks.Chunk{Kind: chunks.Fragment, ID: i.id, Args: d.args(w, i), Object: true})
+		w.EmitWhole(chunks.Chunk{Kind: chunks.Fragment, ID: i.id, Args: i.args(w), Object: true})
 		d.Blank.Remove(i.id)
 	}
 	if completed {
 		d.Open.Remove(i.id)
-		d.result(w, i)
+		w.Emit(i.end(w))
 	}
 }
 
 // begin emits the beginning of a call. The args of most items are whole when they
 // start. A search may have its query only when it is completed.
 func (d *decoder) begin(w *wire.Writer, i *item) {
-	c := chunks.Chunk{Kind: chunks.Fragment, ID: i.id, Name: i.kind, CallKind: "server", Provider: true, Opens: true, Final: true}
-	switch i.kind {
-	case "mcp_tool_call":
-		c.CallKind = "mcp"
-		c.Name = w.Text(i.tool)
-	case "collab_tool_call":
-		c.Name = w.Text(i.tool)
-	}
-	c.Name = cmp.Or(c.Name, i.kind)
+	c := i.start(w)
 	d.Open.Add(i.id, maxOpen)
 	if i.blank() {
 		w.Emit(c)
 		d.Blank.Add(i.id, maxOpen)
 		return
 	}
-	c.Args, c.Object = d.args(w, i), true
+	c.Args, c.Object = i.args(w), true
 	w.EmitWhole(c)
 	d.Blank.Remove(i.id)
+}
+
+// start returns the fragment that begins a call, without its args.
+func (i *item) start(w *wire.Writer) chunks.Chunk {
+	c := chunks.Chunk{Kind: chunks.Fragment, ID: i.id, Name: cmp.Or(w.Text(i.tool), i.kind), CallKind: "server", Provider: true, Opens: true, Final: true}
+	if i.kind == "mcp_tool_call" {
+		c.CallKind = "mcp"
+	}
+	return c
 }
 
 // input returns the member of an item that is the args of a tool of the CLI.
@@ -140,6 +158,10 @@ func (i *item) input() wire.Member {
 		return wire.Member{Key: "changes", Value: i.changes}
 	case "web_search":
 		return wire.Member{Key: "query", Value: i.query}
+	case "image_view":
+		return wire.Member{Key: "path", Value: i.path}
+	case "sleep":
+		return wire.Member{Key: "duration_ms", Value: i.sleep}
 	}
 	return wire.Member{}
 }
@@ -150,11 +172,11 @@ func (i *item) blank() bool {
 	return m.Key != "" && (!m.Value.Present() || m.Value.Raw == `""` || m.Value.IsArray() && !elements.Next())
 }
 
-func (d *decoder) args(w *wire.Writer, i *item) string {
+func (i *item) args(w *wire.Writer) string {
 	if m := i.input(); m.Key != "" {
 		return w.Object(m)
 	}
-	if i.kind == "collab_tool_call" {
+	if strings.HasPrefix(i.kind, "collab_") {
 		return w.Object(wire.Member{Key: "prompt", Value: i.prompt}, wire.Member{Key: "receiver_thread_ids", Value: i.receivers})
 	}
 	if !i.arguments.Present() {
@@ -164,15 +186,18 @@ func (d *decoder) args(w *wire.Writer, i *item) string {
 	return w.Compact(i.arguments.Raw)
 }
 
-func (d *decoder) result(w *wire.Writer, i *item) {
+// end returns the result of a call. The image in that of an image_generation is left out.
+func (i *item) end(w *wire.Writer) chunks.Chunk {
 	c := chunks.Chunk{Kind: chunks.Result, ID: i.id, Status: i.resultStatus()}
 	switch {
 	case i.failure.Present():
 		c.Text = w.FailureText(i.failure)
 	case i.kind == "command_execution":
 		c.Text = w.Text(i.output)
-	case i.kind == "collab_tool_call" && i.agentStates.IsNested():
+	case i.agentStates.IsNested():
 		c.Content = w.Compact(i.agentStates.Raw)
+	case i.items.IsArray():
+		c.Content, c.Text = w.ContentOf(i.items)
 	case i.kind == "mcp_tool_call":
 		content := i.result
 		if list := content.Member("content"); list.IsArray() {
@@ -180,7 +205,7 @@ func (d *decoder) result(w *wire.Writer, i *item) {
 		}
 		c.Content, c.Text = w.ContentOf(content)
 	}
-	w.Emit(c)
+	return c
 }
 
 // resultStatus returns success, error or denied. The exit code is null where the
@@ -189,7 +214,7 @@ func (i *item) resultStatus() string {
 	switch {
 	case i.status == "declined":
 		return "denied"
-	case i.status == "failed", i.failure.Present(), i.exit.Present() && i.exit.Raw != "0":
+	case i.status == "failed", i.failure.Present(), i.exit.Present() && i.exit.Raw != "0", i.success.Kind == jsonscan.False, wire.IsError(i.result):
 		return "error"
 	}
 	return "success"

@@ -18,9 +18,11 @@ import (
 //	{"timestamp","type":"response_item","payload":{"type":"function_call_output","call_id","output"}}
 //	{"timestamp","type":"event_msg","payload":{"type":"task_started","turn_id"}} … task_complete, or turn_aborted{"reason"}
 //
-// Every item is whole. The events of the kind event_msg repeat most of them, and are read
-// only for turns and for what people write: in the items, that is mixed with what the CLI
-// adds.
+//	{"timestamp","type":"event_msg","payload":{"type":"item_completed","item":{"type":"McpToolCall","id",…}}}
+//
+// Every item is whole. Those of the model are response_items. The events have them too, under
+// the same ids, and also what a program of the model runs, and what people write: in
+// response_items, that is mixed with what the CLI adds.
 func Rollout() wire.Format {
 	return wire.Format{
 		Name: "codex-rollout", Shape: "responses",
@@ -44,10 +46,12 @@ func rolloutClaims(f wire.Frame) wire.Claim {
 }
 
 type rollout struct {
-	Running bool // a turn with a start is open
-	Text    bool // the message has its text
-	Results bool // the message has results, so that the next item of the model begins another
-	Parts   int  // content parts of the message so far
+	Running bool     // a turn with a start is open
+	Text    bool     // the message has its text
+	Results bool     // the message has results, so that the next item of the model begins another
+	Parts   int      // content parts of the message so far
+	Calls   []Call   // the latest, oldest first
+	Early   wire.IDs // the latest texts that only an event has
 }
 
 func (d *rollout) Fields(f *stored.Fields) {
@@ -55,6 +59,8 @@ func (d *rollout) Fields(f *stored.Fields) {
 	f.Flag("t", &d.Text)
 	f.Flag("o", &d.Results)
 	stored.Number(f, "p", &d.Parts)
+	stored.List(f, "c", &d.Calls, (*Call).fields)
+	d.Early.Fields(f, "e")
 }
 
 func (d *rollout) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
@@ -70,7 +76,7 @@ func (d *rollout) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		d.event(w, payload)
 	case "session_meta", "turn_context", "compacted", "world_state", "token_usage_record", "inter_agent_communication_metadata":
 	default:
-		w.Unknown("line", kind.Str, payload)
+		unknownPayload(w, "line", kind.Str, payload)
 	}
 	return nil
 }
@@ -80,7 +86,7 @@ func (d *rollout) event(w *wire.Writer, v jsonscan.Value) {
 	v.Read(kind.From("type"), turn.From("turn_id"), reason.From("reason"), message.From("message"), item.From("item"))
 	switch kind.Str {
 	case "task_started", "turn_started":
-		*d = rollout{Running: true}
+		d.next(true)
 		w.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: w.Text(turn), Explicit: true})
 	case "task_complete", "turn_complete":
 		d.end(w, chunks.Chunk{Run: w.Text(turn), Status: "completed"})
@@ -88,48 +94,64 @@ func (d *rollout) event(w *wire.Writer, v jsonscan.Value) {
 		d.end(w, chunks.Chunk{Run: w.Text(turn), Status: "cancelled", Text: w.Text(reason)})
 	case "user_message": // until 2025
 		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: w.Text(message)})
-	case "item_completed":
-		var kind, id, content jsonscan.Value
-		item.Read(kind.From("type"), id.From("id"), content.From("content"))
-		if kind.Str == "UserMessage" {
-			w.Emit(chunks.Chunk{Kind: chunks.Human, ID: w.Text(id), Text: w.PlainText(content)})
+	case "item_started", "item_updated", "item_completed":
+		d.turnItem(w, item, kind.Str == "item_completed")
+	default:
+		known := d.callEvent(w, kind.Str, v) || d.repeats(w.Text(v.Member("call_id"))) || d.repeats(w.Text(item.Member("id")))
+		if !known && !strings.HasSuffix(kind.Str, "_request") && !strings.HasSuffix(kind.Str, "_delta") {
+			unknownPayload(w, "event", kind.Str, v)
 		}
 	}
 }
 
+// next forgets the message of a turn. Items may come after its end.
+func (d *rollout) next(running bool) {
+	*d = rollout{Running: running, Calls: d.Calls, Early: d.Early}
+}
+
 func (d *rollout) end(w *wire.Writer, c chunks.Chunk) {
+	d.endCalls(w)
 	if d.Running {
 		c.Kind, c.Abandons = chunks.RunEnd, c.Status == "completed"
 		w.Emit(c)
 	}
-	*d = rollout{}
+	d.next(false)
 }
 
 func (d *rollout) item(w *wire.Writer, v jsonscan.Value) *wire.Problem {
-	var kind, id, name, args, input, action, output, role, content, summary, status jsonscan.Value
+	var kind, id, own, name, args, input, action, output, role, content, summary, status jsonscan.Value
 	v.Read(
-		kind.From("type"), id.From("call_id"), name.From("name"), args.From("arguments"), input.From("input"), action.From("action"),
+		kind.From("type"), id.From("call_id"), own.From("id"), name.From("name"), args.From("arguments"), input.From("input"), action.From("action"),
 		output.From("output"), role.From("role"), content.From("content"), summary.From("summary"), status.From("status"),
 	)
 	switch kind.Str {
 	case "message":
 		if role.Str == "assistant" {
-			d.begin(w, d.Text)
-			d.Text = true
-			d.part(w, chunks.Text, itemsText(w, content))
+			if text := itemsText(w, content); !d.Early.Remove(text) {
+				d.text(w, chunks.Text, text)
+			}
 		}
 	case "reasoning":
-		d.begin(w, false)
-		d.part(w, chunks.Reasoning, itemsText(w, summary))
+		if text := itemsText(w, summary); !d.Early.Remove(text) {
+			d.text(w, chunks.Reasoning, text)
+		}
 	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call":
 		if kind.Str == "web_search_call" && id.Str == "" {
-			return nil // it names neither its call nor a result
+			if id = own; id.Str == "" {
+				return nil // it names neither its call nor a result
+			}
 		}
 		if id.Str == "" {
 			return wire.WrongShape("the item of type %s has no call_id", kind.Str)
 		}
-		d.begin(w, false)
 		c := chunks.Chunk{Kind: chunks.Fragment, ID: w.Text(id), Name: w.Text(name), Final: true, Opens: true}
+		if known := d.find(c.ID); known != nil && known.Item && !known.Model {
+			known.Model = true
+			return nil
+		}
+		d.begin(w, false)
+		ended := kind.Str == "web_search_call" && status.Str == "completed" // the result has no item
+		d.add(Call{ID: c.ID, Model: true, Open: !ended})
 		switch kind.Str {
 		case "function_call":
 			c.Args = w.Text(args)
@@ -145,15 +167,14 @@ func (d *rollout) item(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 			w.UnknownMembers("the item", v, "id", "name", "status")
 		}
 		w.EmitWhole(c)
-		if kind.Str == "web_search_call" && status.Str == "completed" { // the result has no item
+		if ended {
 			w.Emit(chunks.Chunk{Kind: chunks.Result, ID: c.ID, Status: "success"})
 		}
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output":
-		d.Results = true
 		text := itemsText(w, output)
-		w.Emit(chunks.Chunk{Kind: chunks.Result, ID: w.Text(id), Text: text, Status: outcome(text)})
+		d.answer(w, chunks.Chunk{Kind: chunks.Result, ID: w.Text(id), Text: text, Status: outcome(text)})
 	default:
-		w.Unknown("item", kind.Str, v)
+		unknownPayload(w, "item", kind.Str, v)
 	}
 	return nil
 }
@@ -161,9 +182,15 @@ func (d *rollout) item(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 // begin begins another message behind results, or behind its text where another follows.
 func (d *rollout) begin(w *wire.Writer, fresh bool) {
 	if d.Results || fresh {
-		w.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
+		w.StartMessage(true, chunks.Chunk{})
 		d.Text, d.Results, d.Parts = false, false, 0
 	}
+}
+
+func (d *rollout) text(w *wire.Writer, kind chunks.Kind, text string) {
+	d.begin(w, kind == chunks.Text && d.Text)
+	d.Text = d.Text || kind == chunks.Text
+	d.part(w, kind, text)
 }
 
 func (d *rollout) part(w *wire.Writer, kind chunks.Kind, text string) {
@@ -182,7 +209,7 @@ func itemsText(w *wire.Writer, v jsonscan.Value) string {
 	}
 	var text strings.Builder
 	for e := v.Elements(); e.Next(); {
-		text.WriteString(w.Text(e.Value.Member("text")))
+		text.WriteString(w.Text(e.Value) + w.Text(e.Value.Member("text")))
 	}
 	return text.String()
 }

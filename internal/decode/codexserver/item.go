@@ -149,7 +149,7 @@ func (d *decoder) result(w *wire.Writer, t *Thread, i *item, id string) {
 	switch {
 	case i.status.Str == "declined":
 		c.Status = "denied"
-	case i.status.Str == "failed", i.failure.Present(), i.success.Kind == jsonscan.False, i.exit.Present() && i.exit.Raw != "0":
+	case i.status.Str == "failed", i.failure.Present(), i.success.Kind == jsonscan.False, wire.IsError(i.result), i.exit.Present() && i.exit.Raw != "0":
 		c.Status = "error"
 	}
 	switch kind := i.kind.Str; {

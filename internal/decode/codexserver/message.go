@@ -131,7 +131,7 @@ func (d *decoder) endTurn(w *wire.Writer, t *Thread, turn jsonscan.Value) {
 }
 
 func (d *decoder) usage(w *wire.Writer, t *Thread, params jsonscan.Value) {
-	of := chunks.Chunk{Namespace: t.Namespace, Kind: chunks.Finish}
+	of := chunks.Chunk{Namespace: t.Namespace, Kind: chunks.Finish, Truncated: len(d.Blank) > 0} // whose args are to come
 	w.Emit(of)
 	w.EmitUsage(of, params.Member("tokenUsage").Member("last"))
 	t.Part, t.Said, t.Answered, t.Item = 0, false, false, ""
@@ -149,7 +149,7 @@ func (d *decoder) write(w *wire.Writer, t *Thread, kind chunks.Kind, item, text 
 	}
 	if item != t.Item {
 		d.endText(w, t)
-		t.begin(w, kind)
+		d.begin(w, t, kind)
 		t.Item = wire.Keep(item)
 	}
 	c := t.chunk(kind)
@@ -165,13 +165,12 @@ func (d *decoder) endText(w *wire.Writer, t *Thread) {
 	}
 }
 
-// begin begins another message before a text that follows a text or a result.
-func (t *Thread) begin(w *wire.Writer, kind chunks.Kind) {
-	if t.Answered || t.Said && kind == chunks.Text {
+// begin begins another message before a text that follows a text or a result, unless the
+// args of a call are to come.
+func (d *decoder) begin(w *wire.Writer, t *Thread, kind chunks.Kind) {
+	if len(d.Blank) == 0 && (t.Answered || t.Said && kind == chunks.Text) {
 		t.Part, t.Said, t.Answered = 0, false, false
-		c := t.chunk(chunks.Start)
-		c.Role, c.Fresh = "assistant", true
-		w.Emit(c)
+		w.StartMessage(true, chunks.Chunk{Namespace: t.Namespace})
 	}
 	t.Said = t.Said || kind == chunks.Text
 }

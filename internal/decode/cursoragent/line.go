@@ -44,8 +44,8 @@ func (d *decoder) begin(w *wire.Writer, l *line) {
 	same := model != "" && model == d.Model
 	unknown := (model == "" || d.Model == "") && !d.Answered
 	if !d.Open || !same && !unknown {
+		w.StartMessage(d.Open, chunks.Chunk{})
 		*d = decoder{Run: true, Open: true, Calls: d.Calls}
-		w.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
 	}
 	if model != "" {
 		d.Model = model

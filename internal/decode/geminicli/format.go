@@ -149,8 +149,8 @@ func (d *decoder) begin(w *wire.Writer) {
 	if d.Open && !d.Answered {
 		return
 	}
+	w.StartMessage(d.Open, chunks.Chunk{})
 	*d = decoder{Run: true, Open: true}
-	w.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
 }
 
 // call emits a call, which is complete. v is the JSON of its event.

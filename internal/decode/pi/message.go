@@ -2,6 +2,7 @@ package pi
 
 import (
 	"strconv"
+	"strings"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -9,8 +10,11 @@ import (
 )
 
 func (d *decoder) update(w *wire.Writer, v jsonscan.Value) {
-	var kind, index, delta, call, partial jsonscan.Value
-	v.Read(kind.From("type"), index.From("contentIndex"), delta.From("delta"), call.From("toolCall"), partial.From("partial"))
+	var kind, index, delta, call, partial, id, name jsonscan.Value
+	v.Read(
+		kind.From("type"), index.From("contentIndex"), delta.From("delta"), call.From("toolCall"), partial.From("partial"),
+		id.From("id"), name.From("toolName"),
+	)
 	if !d.Open {
 		d.begin(w)
 	}
@@ -26,7 +30,9 @@ func (d *decoder) update(w *wire.Writer, v jsonscan.Value) {
 		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: index.Int()})
 	case "toolcall_start":
 		c := chunks.Chunk{Kind: chunks.Fragment, Index: wire.RawIndex(index), Opens: true}
-		c.ID, c.Name = begun(w, partial, index.Int())
+		if c.ID, c.Name = w.Text(id), w.Text(name); c.ID == "" {
+			c.ID, c.Name = begun(w, partial, index.Int())
+		}
 		c.Final = c.ID != ""
 		d.Calls.AddNew(c.ID, maxCalls)
 		d.Calling = true
@@ -36,11 +42,8 @@ func (d *decoder) update(w *wire.Writer, v jsonscan.Value) {
 			w.Emit(chunks.Chunk{Kind: chunks.Fragment, Index: wire.RawIndex(index), Args: text, Exact: true})
 		}
 	case "toolcall_end":
-		d.Calling = false
-		if call.IsObject() {
-			d.call(w, wire.RawIndex(index), call)
-		} else {
-			w.Emit(chunks.Chunk{Kind: chunks.Seal, Index: wire.RawIndex(index)})
+		if d.Calling = false; call.IsObject() {
+			d.call(w, wire.RawIndex(index), call, false)
 		}
 	case "start", "text_start", "thinking_start", "done", "error":
 	default:
@@ -63,35 +66,56 @@ func begun(w *wire.Writer, partial jsonscan.Value, index int) (id, name string) 
 	return "", ""
 }
 
-func (d *decoder) call(w *wire.Writer, index string, v jsonscan.Value) {
-	var id, name, args, kind jsonscan.Value
-	w.ReadKnown("toolCall", v, kind.From("type"), id.From("id"), name.From("name"), args.From("arguments"), kind.From("thoughtSignature"))
-	d.whole(w, chunks.Chunk{Index: index, ID: w.Text(id)}, name, args)
+// call emits a call, complete if pi runs it. Where its args are no JSON, the error has their text.
+func (d *decoder) call(w *wire.Writer, index string, v jsonscan.Value, runs bool) {
+	var id, name, args, failure, rest jsonscan.Value
+	w.ReadKnown("toolCall", v,
+		rest.From("type"), id.From("id"), name.From("name"), args.From("arguments"), args.From("input"), rest.From("thoughtSignature"),
+		failure.From("argumentsError"), rest.From("namespace"))
+	c := chunks.Chunk{Kind: chunks.Fragment, Index: index, ID: w.Text(id), Name: w.Text(name), Final: true}
+	_, raw, malformed := strings.Cut(w.Text(failure), "\n\nReceived arguments:\n")
+	switch {
+	case malformed:
+		c.Args, c.Whole = raw, true
+		w.EmitWhole(c)
+	case failure.Present():
+		w.Emit(c)
+	case runs:
+		d.whole(w, c, name, args)
+	default:
+		w.SetArgs(&c, args)
+		c.Weak = c.Object
+		w.Emit(c)
+	}
+	d.Calls.AddNew(c.ID, maxCalls)
 }
 
-// message reads a whole message. The result of a call is in one as well.
-func (d *decoder) message(w *wire.Writer, v jsonscan.Value) {
-	var role, content, stop, failure, usage, call, failed jsonscan.Value
+// message reads a whole message, of an event or of a session file. The result of a call is in
+// one as well.
+func (d *decoder) message(w *wire.Writer, v jsonscan.Value, entry bool) {
+	var role, content, stop, failure, usage, call, failed, nested jsonscan.Value
 	v.Read(
 		role.From("role"), content.From("content"), stop.From("stopReason"), failure.From("errorMessage"), usage.From("usage"),
-		call.From("toolCallId"), failed.From("isError"),
+		call.From("toolCallId"), failed.From("isError"), nested.From("nestedCalls"),
 	)
 	switch role.Str {
 	case "user":
-		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: w.PlainText(content), Aside: true})
+		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: w.PlainText(content), Aside: !entry})
 	case "toolResult":
-		if id := w.Text(call); d.Calls.Has(id) {
+		if !d.Runs {
+			d.nested(w, w.Text(call), nested.Member("calls"))
+		}
+		if id := w.Text(call); d.Calls.Has(id) || entry {
 			d.result(w, id, content, failed)
 		}
 	case "assistant":
 		if !d.Open {
 			d.begin(w)
 		}
-		d.content(w, content)
-		d.Open, d.Stop = false, wire.Keep(w.Text(stop))
-		d.Failure = wire.Keep(w.Text(failure))
+		d.Open, d.Stop, d.Failure = false, wire.Keep(w.Text(stop)), wire.Keep(w.Text(failure))
 		cut := d.Stop == "length" || d.Stop == "error" || d.Stop == "aborted"
-		w.Emit(chunks.Chunk{Kind: chunks.Finish, Reason: d.Stop, Truncated: cut})
+		d.content(w, content, !cut)
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Reason: d.Stop, Truncated: cut, Abandons: cut})
 		w.EmitUsage(chunks.Chunk{}, usage)
 		w.Emit(chunks.Chunk{Kind: chunks.Ended})
 	case "bashExecution", "custom", "hookMessage", "branchSummary", "compactionSummary", "system":
@@ -101,13 +125,13 @@ func (d *decoder) message(w *wire.Writer, v jsonscan.Value) {
 }
 
 // content emits the calls of a whole message, and its texts unless they were streamed.
-func (d *decoder) content(w *wire.Writer, content jsonscan.Value) {
+func (d *decoder) content(w *wire.Writer, content jsonscan.Value, runs bool) {
 	i := 0
 	for e := content.Elements(); e.Next(); i++ {
 		c := chunks.Chunk{Kind: chunks.Text, Part: i}
 		switch kind := wire.TypeOf(e.Value); kind {
 		case "toolCall":
-			d.call(w, strconv.Itoa(i), e.Value)
+			d.call(w, strconv.Itoa(i), e.Value, runs)
 			continue
 		case "thinking":
 			c.Kind = chunks.Reasoning
@@ -120,5 +144,24 @@ func (d *decoder) content(w *wire.Writer, content jsonscan.Value) {
 			w.EmitText(c, e.Value.Member(wire.TypeOf(e.Value)))
 			w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: i})
 		}
+	}
+}
+
+// nested emits the calls that the tool of a call has made: {"id","name","arguments","status"}.
+// They have no results, and those with long args have no args.
+func (d *decoder) nested(w *wire.Writer, parent string, list jsonscan.Value) {
+	for e := list.Elements(); e.Next(); {
+		var id, name, args, status, failure, rest jsonscan.Value
+		w.ReadKnown("the nested call", e.Value,
+			id.From("id"), name.From("name"), args.From("arguments"), rest.From("argumentsBytes"), status.From("status"), failure.From("error"))
+		c := chunks.Chunk{Kind: chunks.Fragment, ID: w.Text(id), Name: w.Text(name), ParentCall: parent, Final: true}
+		if w.SetArgs(&c, args); c.Object {
+			w.EmitWhole(c)
+		} else {
+			w.Emit(c)
+		}
+		w.Emit(chunks.Chunk{Kind: chunks.Result, ID: c.ID, Text: w.Text(failure), Status: map[string]string{"error": "error"}[status.Str]})
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Truncated: true})
+		w.Emit(chunks.Chunk{Kind: chunks.Ended})
 	}
 }

@@ -3,6 +3,7 @@ package strands
 import (
 	"cmp"
 	"strconv"
+	"strings"
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
@@ -31,6 +32,10 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		}
 	case "afterInvocationEvent":
 		d.endFailed(w)
+	case "contentBlockEvent":
+		if use := f.JSON.Member("contentBlock").Member("toolUse"); use.IsObject() {
+			d.call(w, use)
+		}
 	case "beforeToolCallEvent":
 		if !e.toolUse.IsObject() {
 			return wire.WrongType("toolUse", e.toolUse, "an object")
@@ -47,7 +52,7 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		d.start(w)
 		d.end(w, e.result.Member("stopReason").Str)
 	case "beforeToolsEvent", "afterToolsEvent", "afterToolCallEvent",
-		"modelMessageEvent", "contentBlockEvent", "initializedEvent", "interruptEvent": // repeat other events
+		"modelMessageEvent", "initializedEvent", "interruptEvent": // repeat other events
 	default:
 		w.Unknown("event", kind, f.JSON)
 	}
@@ -74,9 +79,7 @@ func (d *decoder) model(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 	case "modelContentBlockDeltaEvent":
 		d.delta(w, delta, index)
 	case "modelContentBlockStopEvent":
-		if d.Call {
-			w.Emit(chunks.Chunk{Kind: chunks.Seal, Index: index})
-		} else {
+		if !d.Call { // else the contentBlockEvent completes it
 			w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: d.Block})
 		}
 		d.Block++
@@ -132,7 +135,7 @@ func (d *decoder) message(w *wire.Writer, v jsonscan.Value, python bool) (proble
 			switch m.Key {
 			case "toolResult":
 				results = true
-				if id := w.Text(m.Value.Member("toolUseId")); id == "" || d.Open.Has(id) {
+				if id := w.Text(m.Value.Member("toolUseId")); id == "" || python || d.Open.Has(id) {
 					problem = cmp.Or(problem, d.result(w, m.Value))
 				}
 			case "toolUse":
@@ -162,7 +165,9 @@ func (d *decoder) python(w *wire.Writer, f wire.Frame, e *event) *wire.Problem {
 	case e.initial.Kind == jsonscan.True:
 		w.Emit(chunks.Chunk{Kind: chunks.RunStart})
 	case e.message.IsObject():
-		return d.message(w, e.message, true)
+		problem := d.message(w, e.message, true)
+		d.endMessage(w)
+		return problem
 	case e.tool.IsObject():
 		if id := w.Text(e.tool.Member("tool_use").Member("toolUseId")); d.Open.Has(id) {
 			w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: wire.Excerpt(w.Text(e.tool.Member("data")))})
@@ -184,12 +189,30 @@ func (d *decoder) converseEvent(w *wire.Writer, f wire.Frame) *wire.Problem {
 		w.Unknown("event", "", f.JSON)
 		return nil
 	}
+	d.endMessage(w)
 	n := w.Len()
 	problem := d.Bedrock.Decode(w, f)
-	for _, c := range w.Since(n) {
-		if c.Kind == chunks.Fragment {
+	w.Drop(n, func(c *chunks.Chunk) bool {
+		switch c.Kind {
+		case chunks.Fragment:
 			d.Open.AddNew(c.ID, maxCalls)
+		case chunks.Usage:
+			if len(c.Usage) <= wire.MaxUsage {
+				d.Usage = strings.Clone(c.Usage)
+			}
+		case chunks.Ended:
+			d.Usage = cmp.Or(d.Usage, "null")
 		}
-	}
+		return c.Kind == chunks.Seal || c.Kind == chunks.Usage || c.Kind == chunks.Ended
+	})
 	return problem
+}
+
+// endMessage ends a message behind its whole calls.
+func (d *decoder) endMessage(w *wire.Writer) {
+	if d.Usage != "" {
+		w.EmitUsage(chunks.Chunk{}, jsonscan.ValueOf(d.Usage))
+		w.Emit(chunks.Chunk{Kind: chunks.Ended})
+	}
+	d.Usage = ""
 }

@@ -24,7 +24,7 @@ func Format() wire.Format {
 	converse := bedrock.Format()
 	return wire.Format{
 		Name: "strands", Shape: "bedrock",
-		Keys:   []string{"type", "init_event_loop", "start_event_loop", "current_tool_use", "tool_stream_event", "force_stop"},
+		Keys:   []string{"type", "init_event_loop", "start_event_loop", "current_tool_use", "tool_stream_event", "force_stop", "message", "data"},
 		Claims: claims,
 		New:    func() wire.Decoder { return &decoder{Bedrock: converse.New(), converse: converse.Claims} },
 	}
@@ -47,10 +47,22 @@ func claims(f wire.Frame) wire.Claim {
 	switch {
 	case e.initial.Kind == jsonscan.True, e.loop.Kind == jsonscan.True, e.current.IsObject(), e.tool.IsObject(), e.stop.Kind == jsonscan.True && e.why.Raw != "":
 		return wire.Surely
+	case ofConverse(e.message):
+		return wire.Surely
+	case e.data.IsString() && e.delta.IsObject():
+		return wire.Perhaps
 	case e.message.IsObject(), e.event.IsObject(), e.data.IsString(), e.begins.Kind == jsonscan.True, e.result.Present(), e.lifecycle.Present():
 		return wire.IfKnown
 	}
 	return wire.No
+}
+
+// ofConverse reports whether a message is one of Bedrock, whose blocks have no type.
+func ofConverse(message jsonscan.Value) bool {
+	var role, content jsonscan.Value
+	message.Read(role.From("role"), content.From("content"))
+	e := content.Elements()
+	return role.IsString() && e.Next() && e.Value.IsObject() && !e.Value.IsEmpty() && !e.Value.Member("type").Present()
 }
 
 type event struct {
@@ -76,6 +88,7 @@ type decoder struct {
 	Call    bool     // the block is a call
 	Open    wire.IDs // of the calls without a result
 	Failure string   // of the request to the model, if nothing followed
+	Usage   string   // of a message of Python that has ended, and that its whole calls follow
 
 	converse func(f wire.Frame) wire.Claim
 }
@@ -87,6 +100,7 @@ func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("k", &d.Call)
 	d.Open.Fields(f, "o")
 	f.Text("e", &d.Failure)
+	f.Text("u", &d.Usage)
 }
 
 const maxCalls = 256
@@ -127,15 +141,17 @@ func (d *decoder) endFailed(w *wire.Writer) {
 	}
 }
 
+// call emits a whole call, which may have come in pieces.
 func (d *decoder) call(w *wire.Writer, v jsonscan.Value) {
 	var id, name, input jsonscan.Value
 	v.Read(id.From("toolUseId"), name.From("name"), input.From("input"))
-	if s := w.Text(id); d.Open.AddNew(s, maxCalls) {
-		c := chunks.Chunk{Kind: chunks.Fragment, ID: s, Name: w.Text(name), Final: true, Whole: true}
-		w.SetArgs(&c, input)
-		if !input.Present() {
-			w.UnknownMembers("toolUse", v, "toolUseId", "name")
-		}
+	c := chunks.Chunk{Kind: chunks.Fragment, ID: w.Text(id), Name: w.Text(name), Final: true, Whole: true}
+	w.SetArgs(&c, input)
+	if !input.Present() {
+		w.UnknownMembers("toolUse", v, "toolUseId", "name")
+	}
+	if c.ID != "" {
+		d.Open.AddNew(c.ID, maxCalls)
 		w.EmitWhole(c)
 	}
 }

@@ -80,6 +80,13 @@ func (w *Writer) Result(v jsonscan.Value) *Problem {
 	return w.ToolResult(chunks.Chunk{}, b)
 }
 
+// IsError reports whether the result of an MCP tool states that it failed.
+func IsError(result jsonscan.Value) bool {
+	var camel, snake jsonscan.Value
+	result.Read(camel.From("isError"), snake.From("is_error"))
+	return camel.Kind == jsonscan.True || snake.Kind == jsonscan.True
+}
+
 // LastOf returns the last element of an array.
 func LastOf(list jsonscan.Value) (last jsonscan.Value) {
 	for e := list.Elements(); e.Next(); {

@@ -244,6 +244,16 @@ func (w *Writer) StartRun(open bool) {
 	w.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
 }
 
+// StartMessage emits the start of a message. One that is open ends with it: the wire has
+// no ends of messages, and the program keeps both.
+func (w *Writer) StartMessage(open bool, c chunks.Chunk) {
+	if c.Kind = chunks.Finish; open {
+		w.Emit(c)
+	}
+	c.Kind, c.Role, c.Fresh = chunks.Start, "assistant", true
+	w.Emit(c)
+}
+
 // FailRun emits a failure that ends a message and the run. A run begins where none
 // is open, so that an error before all content causes events too.
 func (w *Writer) FailRun(message, text string) {
