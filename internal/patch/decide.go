@@ -13,7 +13,7 @@ func (h *history) decide() {
 	}
 	h.inFlight = h.inFlight && !h.endsWithText()
 	h.dropUnanswerable()
-	h.rankCalls()
+	h.findOutcomes()
 	h.markLeftOpen()
 	h.renameCalls()
 	h.addResults()

@@ -92,7 +92,7 @@ type call struct {
 	needsScreenshot   bool   // only a screenshot answers it
 
 	firstResult, lastResult int // list of its results in order, -1 for none
-	rank                    int // number of later calls with its id, if there is a log
+	outcome                 int // 1 + the index of its outcome in the log, 0 for none
 	nextOpen                int // next open call of the turn with its id, -1 for none
 
 	changedID, changedName, changedArgs string // new values, "" for unchanged
