@@ -39,6 +39,11 @@ func (o *Outcome) SetArgs(text []byte) {
 	}
 }
 
+// mayHave reports whether the args of the call may have a key.
+func (o *Outcome) mayHave(args argsKey) bool {
+	return o.cut || o.ArgsAt != 0 || slices.Contains(o.args, args)
+}
+
 // Limits of Outcomes.
 const (
 	maxOutcomes = 200_000 // calls, and as many results without a call; the oldest calls are forgotten
