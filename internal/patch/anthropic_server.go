@@ -33,9 +33,9 @@ func (w *blockWriter) addServerResults(m, t int, raw string) string {
 	}
 	blocks := elementList(member(raw, "content"))
 	kept, behind := slices.Clone(blocks), make([][]string, len(blocks)) // behind has the errors behind each block
-	add := func(n int, e serverError) {                                 // a nested call comes later than its program, and its error first
+	add := func(n int, e serverError) {
 		n = lastOf(e.id, blocks, n)
-		behind[n] = append([]string{e.block}, behind[n]...)
+		behind[n] = append([]string{e.block}, behind[n]...) // that of a nested call, which comes later, stands first
 		h.op(Op{Op: "server_result_added", Turn: t, Message: m, Call: -1, ID: e.id, Name: e.name})
 	}
 	for _, e := range earlier {

@@ -136,7 +136,8 @@ func newLogIndex(log []Outcome) *logIndex {
 			continue
 		}
 		for _, args := range o.args {
-			for _, key := range [...]string{equalKey(o.Name, args, ""), equalKey(o.Name, args, o.ID)} {
+			for _, id := range slices.Compact([]string{"", o.ID}) {
+				key := equalKey(o.Name, args, id)
 				x.equal[key] = append(x.equal[key], i)
 			}
 		}

@@ -138,8 +138,8 @@ func (h *history) bind(r, c int) {
 
 // matchEarly binds a result that precedes its call, if it is the only result of its
 // id and the call is the first of that id and the only one in its turn. Later calls of that
-// id must have the same name and args, as far as these are known. If late results become notes, results and calls
-// after the next turn are not counted.
+// id must have the same name and args, as far as these are known. If late results become
+// notes, results after the next turn are not counted.
 func (h *history) matchEarly() {
 	if !*h.opts.RescueEarly {
 		return

@@ -35,7 +35,13 @@ func (o *Outcome) real() bool { return o.Content != nil || o.At != 0 }
 // SetArgs includes the args, as the model wrote them. Nil means that they are not stored.
 func (o *Outcome) SetArgs(text []byte) {
 	if o.ArgsAt = 0; text != nil {
-		o.args = append(o.args, keyOfText(string(text)))
+		o.addArgs(text)
+	}
+}
+
+func (o *Outcome) addArgs(text []byte) {
+	if key := keyOfText(string(text)); !slices.Contains(o.args, key) {
+		o.args = append(o.args, key)
 	}
 }
 
@@ -88,7 +94,7 @@ func (o *Outcomes) Add(at uint64, e *events.Event) {
 		t.completeArgs(at, e)
 	case events.ToolCallAnswered:
 		if e.ToolArgs != nil {
-			t.args = append(t.args, keyOfText(string(e.ToolArgs)))
+			t.addArgs(e.ToolArgs)
 		}
 	case events.ToolCallResult:
 		switch {
@@ -128,7 +134,7 @@ func (o *Outcomes) record(e *events.Event) *callState {
 		o.calls[e.Call] = t
 		o.order = append(o.order, t)
 	}
-	t.ID, t.UID, t.Name = e.ID, cmp.Or(e.UID, e.ID, e.Call), e.ToolName
+	t.ID, t.UID, t.Name = e.ID, cmp.Or(e.UID, e.Call), e.ToolName
 	if e.Place != nil {
 		t.Namespace = e.Namespace
 	}
@@ -216,7 +222,7 @@ func (o *Outcomes) Log() []Outcome {
 		if !t.argsComplete && t.UID != "" {
 			of.cut = !isComplete(string(t.text))
 			if len(t.text) > 0 {
-				of.SetArgs(t.text)
+				of.addArgs(t.text)
 			}
 		}
 		log = append(log, of)
