@@ -296,7 +296,7 @@ func (h *history) findByID(x *logIndex, u *use) {
 	if i := h.byUID(x, u); i >= 0 {
 		o := &h.opts.Log[i]
 		none := u.args == keyOfText("")
-		if !x.claimed[i] && o.cut && (none || u.call.broken && len(o.args) == 0) && len(x.equal[equalKey(u.name, u.args, "")]) == 0 {
+		if !x.claimed[i] && o.cut && (none || u.call.broken && len(o.args) == 0) && len(x.equal[equalKey(u.name, u.args, o.ID)]) == 0 {
 			x.claim(u, i)
 		}
 		return

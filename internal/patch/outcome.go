@@ -134,7 +134,7 @@ func (o *Outcomes) record(e *events.Event) *callState {
 		o.calls[e.Call] = t
 		o.order = append(o.order, t)
 	}
-	t.ID, t.UID, t.Name = e.ID, cmp.Or(e.UID, e.Call), e.ToolName
+	t.ID, t.UID, t.Name = e.ID, cmp.Or(e.UID, e.ID, e.Call), e.ToolName
 	if e.Place != nil {
 		t.Namespace = e.Namespace
 	}
