@@ -116,6 +116,7 @@ type logIndex struct {
 	equal   map[string][]int // the calls of the root namespace by equalKey, with their ids and without, oldest first
 	large   map[string][]int // those whose args are not included, by name
 	orphans map[string][]int // results without a call, by id
+	nodes   bool             // the root graph of LangGraph has the calls of the main agent
 	claimed []bool
 }
 
@@ -124,6 +125,7 @@ func newLogIndex(log []Outcome) *logIndex {
 		uid: make(map[string]int, len(log)), uses: make(map[string]int, len(log)), equal: make(map[string][]int, len(log)),
 		large: map[string][]int{}, orphans: map[string][]int{}, claimed: make([]bool, len(log)),
 	}
+	x.nodes = !slices.ContainsFunc(log, func(o Outcome) bool { return o.UID != "" && o.Namespace == "" })
 	for i := range log {
 		o := &log[i]
 		if o.UID == "" {
@@ -132,7 +134,7 @@ func newLogIndex(log []Outcome) *logIndex {
 		}
 		x.uid[o.UID] = i
 		x.uses[o.ID]++
-		if o.Namespace != "" {
+		if !x.isRoot(o) {
 			continue
 		}
 		for _, args := range o.args {
@@ -146,6 +148,16 @@ func newLogIndex(log []Outcome) *logIndex {
 		}
 	}
 	return x
+}
+
+// isRoot reports whether a call is of the main agent. LangGraph gives each node of the root
+// graph a namespace of one segment, NAME:ID. Others with one are those of agents.
+func (x *logIndex) isRoot(o *Outcome) bool {
+	return o.Namespace == "" || x.nodes && isNode(o.Namespace)
+}
+
+func isNode(namespace string) bool {
+	return strings.Contains(namespace, ":") && !strings.Contains(namespace, "|")
 }
 
 // equalKey returns the key of calls with a name and args, and with an id of the provider if
@@ -222,7 +234,7 @@ func (h *history) byUID(x *logIndex, u *use) int {
 		return -1
 	}
 	o := &h.opts.Log[i]
-	if o.Namespace != "" && o.ID == o.UID && x.uses[o.ID] > 1 || o.Name != "" && u.name != "" && o.Name != u.name {
+	if !x.isRoot(o) && o.ID == o.UID && x.uses[o.ID] > 1 || o.Name != "" && u.name != "" && o.Name != u.name {
 		return -1
 	}
 	return i

@@ -33,7 +33,7 @@ func someSession(r *rand.Rand, noIDs bool) (calls []loggedCall, log []patch.Outc
 			c.id = fmt.Sprintf("call_s%d", n)
 		}
 		if r.IntN(4) == 0 {
-			c.namespace = "sub"
+			c.namespace = pick(r, "sub", "sub:1", "a:1|b:2")
 		}
 		name := fmt.Sprintf("%d.0", n+1)
 		if c.uid = c.id; used[c.id] {
@@ -218,6 +218,7 @@ func TestOutcomeOf(t *testing.T) {
 		{"only the subagent used the id", []string{call("a", "{}")}, []patch.Outcome{outcome("a", "a", "sub", "{}", "sub")}, "sub"},
 		{"a call of the subagent has its uid", []string{call("a~2.0", "{}")}, []patch.Outcome{outcome("a", "a", "", "{}", "main"), outcome("a", "a~2.0", "sub", "{}", "sub")}, "sub"},
 		{"no name and args of the subagent", []string{call("b", "{}")}, []patch.Outcome{outcome("a", "a", "sub", "{}", "sub")}, ""},
+		{"the root graph of LangGraph", []string{call("a", "{}"), call("a", `{"x":1}`)}, []patch.Outcome{outcome("a", "a", "agent:1", "{}", "first"), outcome("a", "a~2.0", "agent:2", `{"x":1}`, "second"), outcome("a", "a~3.0", "sub:3|agent:4", "{}", "sub")}, "first second"},
 		{"an id that was renamed", []string{call("b", "{}")}, []patch.Outcome{outcome("a", "a", "", "{}", "ran")}, "ran"},
 		{"two have its args", []string{call("c", "{}")}, []patch.Outcome{outcome("a", "a", "", "{}", "ran"), outcome("b", "b", "", "{}", "other")}, ""},
 		{"one of them is another call's", []string{call("c", "{}"), call("b", "{}")}, []patch.Outcome{outcome("a", "a", "", "{}", "ran"), outcome("b", "b", "", "{}", "other")}, "ran other"},

@@ -144,7 +144,7 @@ func (o *Outcomes) record(e *events.Event) *callState {
 // takeOrphan adds a result whose call is not in the log, for example because
 // another process received the model's stream.
 func (o *Outcomes) takeOrphan(at uint64, e *events.Event) {
-	if e.ID == "" || e.Place != nil && e.Namespace != "" || len(o.orphans) == maxOutcomes {
+	if e.ID == "" || e.Place != nil && e.Namespace != "" && !isNode(e.Namespace) || len(o.orphans) == maxOutcomes {
 		return
 	}
 	t := &callState{}
