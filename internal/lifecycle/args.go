@@ -25,7 +25,7 @@ func (st *Step) emitStart(m *Message, c *Call, sure bool) {
 	e := st.emitCall(events.ToolCallStart, m, c)
 	e.Kind, e.ParentCall, e.ProviderExecuted = kind(c), c.ParentCall(), c.Provider
 	e.Deadline = at(c.State.Deadline)
-	if r := st.State.Memory.adopt(id); r != nil {
+	if r := st.State.Memory.adopt(id); r != nil && c.State.Result == nil {
 		c.State.hold(r)
 	}
 }

@@ -16,9 +16,15 @@ func (st *Step) complete(m *Message, c *Call, r Result) {
 }
 
 // close is the transition of an open call to a status without a real result. The
-// synthetic message for the history directly follows the event.
+// synthetic message for the history directly follows the event. A call whose real result
+// waits for the args ends with that result, because its tool ran.
 func (st *Step) close(m *Message, c *Call, status events.Status, code events.Code, detail string) {
 	if c.State.Status.Terminal() {
+		return
+	}
+	if c.State.Result != nil {
+		st.answerCut(m, c, "result")
+		c.Close()
 		return
 	}
 	building := c.State.Status == events.BuildingArgs

@@ -107,7 +107,7 @@ func (st *Step) answerInterrupt(in *Interrupt, run string, from int) {
 	closed, calls := int64(0), []string(nil)
 	for i := range st.Out[from:] {
 		e := &st.Out[from+i]
-		if e.Type != events.ToolCallResult {
+		if e.Type != events.ToolCallResult || !e.Synthetic {
 			continue
 		}
 		if closed++; closed <= maxClosedNames {

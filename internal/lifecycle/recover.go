@@ -14,7 +14,8 @@ type Recovery struct {
 // Recover closes the open items of a session as lost: its calls through the same
 // transition as every other cause, and its run as failed. It mutes the messages
 // that are not finished. Open items of the state that the event log does not show
-// are dropped. What the state remembers is kept.
+// are dropped. What the state remembers is kept, and so are the results that wait for
+// the args of their calls.
 func (s *State) Recover(dst []events.Event, rules *Rules, r Recovery) []events.Event {
 	st := New(dst, s, rules, r.Session, r.Next.Seq, r.Open.Time, true)
 	st.n = r.Next.N
@@ -34,13 +35,18 @@ func (s *State) Recover(dst []events.Event, rules *Rules, r Recovery) []events.E
 }
 
 func (s *State) replaceOpen(open *OpenItems, shape string) {
-	shapes := map[string]string{} // by call
+	shapes, held := map[string]string{}, map[string]*Result{} // by call
 	for m, c := range s.calls() {
-		shapes[c.State.Call] = m.Shape
+		shapes[c.State.Call], held[c.State.Call] = m.Shape, c.State.Result
 	}
 	s.Messages = nil
 	for i := range open.Messages {
 		s.Messages = append(s.Messages, open.Messages[i].restored(shapes, shape))
+	}
+	for _, c := range s.calls() {
+		if r := held[c.State.Call]; r != nil && c.State.Status == events.BuildingArgs {
+			c.State.hold(r)
+		}
 	}
 	s.Run = nil
 	if open.Run != "" {

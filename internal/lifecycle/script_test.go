@@ -165,10 +165,10 @@ func (p *player) checkAnswer(line string, out []events.Event) {
 	var closed []string
 	answers := 0
 	for i := range out {
-		switch out[i].Type {
-		case events.ToolCallResult:
+		switch {
+		case out[i].Type == events.ToolCallResult && out[i].Synthetic:
 			closed = append(closed, out[i].Call)
-		case events.Interruption:
+		case out[i].Type == events.Interruption:
 			answers++
 		}
 	}

@@ -107,8 +107,6 @@ func (st *Step) Deadline(call string) {
 		st.close(m, c, events.Cancelled, events.ByExpired, "")
 	case building && c.Certain():
 		st.completeArgs(m, c, "idle")
-	case building && c.State.Result != nil:
-		st.answerCut(m, c, "result")
 	case building:
 		st.close(m, c, events.TimedOut, events.ByArgsTimeout, "")
 	default:

@@ -54,7 +54,7 @@ func (aguiFormat) read(h *history, m int) {
 // one.
 func (aguiFormat) message(c *call) string {
 	id := c.finalID() + "-result"
-	if of := text(c.repeated); of != "" {
+	if of := text(c.item); of != "" {
 		id = of + "-" + id
 	}
 	m := `{"id":` + quote(id) + `,"role":"tool","toolCallId":` + c.finalIDText() + `,"content":` + c.content

@@ -34,8 +34,8 @@ func (w *blockWriter) addServerResults(m, t int, raw string) string {
 	blocks := elementList(member(raw, "content"))
 	kept, behind := slices.Clone(blocks), make([][]string, len(blocks)) // behind has the errors behind each block
 	add := func(n int, e serverError) {
-		n = lastCallOf(e.id, blocks, n)
-		behind[n] = append(behind[n], e.block)
+		n = lastOf(e.id, blocks, n)
+		behind[n] = append([]string{e.block}, behind[n]...) // that of a nested call, which comes later, stands first
 		h.op(Op{Op: "server_result_added", Turn: t, Message: m, Call: -1, ID: e.id, Name: e.name})
 	}
 	for _, e := range earlier {
@@ -72,13 +72,21 @@ func (w *blockWriter) addServerResults(m, t int, raw string) string {
 	return editMember(raw, "content", func(string) string { return list(out) })
 }
 
-func lastCallOf(id string, blocks []string, from int) int {
-	for n := len(blocks) - 1; n > from; n-- {
-		if text(member(member(blocks[n], "caller"), "tool_id")) == id {
-			return n
+// lastOf returns the last block from a position on that is of a call which a program made,
+// also through another call, or its result.
+func lastOf(program string, blocks []string, from int) int {
+	ids, last := map[string]bool{program: true}, from
+	for n := from; n < len(blocks); n++ {
+		var kind, id, caller, of string
+		scan(blocks[n], to{"type", &kind}, to{"id", &id}, to{"caller", &caller}, to{"tool_use_id", &of})
+		switch of = text(of); {
+		case ids[text(member(caller, "tool_id"))] && id != "":
+			ids[text(id)], last = true, n
+		case serverResult(text(kind)) && ids[of] && of != program:
+			last = n
 		}
 	}
-	return from
+	return last
 }
 
 // serverError returns the error result of an interrupted server tool, "" if the
@@ -135,9 +143,14 @@ func (h *history) serverLoops() *loops {
 			}
 		}
 		for _, b := range elements(member(h.at(h.turns[t].first), "content")) {
-			if serverResult(text(member(b, "type"))) {
+			switch kind := text(member(b, "type")); {
+			case serverResult(kind):
 				id := text(member(b, "tool_use_id"))
 				l.answered[id] = append(l.answered[id], t)
+			case serverCall(kind):
+				if id := text(member(member(b, "caller"), "tool_id")); id != "" {
+					l.called[id] = append(l.called[id], t)
+				}
 			}
 		}
 	}

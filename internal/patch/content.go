@@ -6,24 +6,12 @@ import (
 	"streamer/internal/events"
 )
 
-// rankCalls sets for each call the number of later calls with its id. The log and
-// the history may begin at different places, but end at the same one.
-func (h *history) rankCalls() {
-	later := map[string]int{}
-	for i := len(h.calls) - 1; i >= 0 && len(h.opts.Log) > 0; i-- {
-		c := &h.calls[i]
-		c.rank = later[c.matchKey()]
-		later[c.matchKey()]++
-	}
-}
-
+// logged returns the outcome of a call in the log.
 func (h *history) logged(c *call) (Outcome, bool) {
-	outcomes := h.opts.Log[c.matchKey()]
-	if c.rank >= len(outcomes) {
+	if c.outcome == 0 {
 		return Outcome{}, false
 	}
-	o := outcomes[len(outcomes)-1-c.rank]
-	return o, o.Name == "" || c.name == "" || o.Name == c.name
+	return h.opts.Log[c.outcome-1], true
 }
 
 // replaceable reports whether the log has a real result for a call whose result in

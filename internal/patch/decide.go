@@ -13,7 +13,7 @@ func (h *history) decide() {
 	}
 	h.inFlight = h.inFlight && !h.endsWithText()
 	h.dropUnanswerable()
-	h.rankCalls()
+	h.findOutcomes()
 	h.markLeftOpen()
 	h.renameCalls()
 	h.addResults()
@@ -55,7 +55,7 @@ func (h *history) dropDuplicateCalls() {
 			continue
 		}
 		k := key{call.turn, call.id, call.name, call.args}
-		if seen[k] && !h.hasResult(call) {
+		if (seen[k] || call.copyOf > 0) && !h.hasResult(call) {
 			h.drop(call, "duplicate_call")
 		}
 		seen[k] = true
@@ -80,14 +80,17 @@ func (h *history) drop(c *call, why string) {
 	h.op(op)
 }
 
+// chooseResult chooses the result that answers a call: of its turn, the first real one or
+// else a placeholder. A real result after a later turn, if it is not a copy of one before,
+// replaces it or becomes a note: the last real result of a call is its outcome.
 func (h *history) chooseResult(c *call) {
-	real, placeholder, late := -1, -1, -1
+	real, placeholder := -1, -1
+	late, lateReal := false, false
 	for r := c.firstResult; r >= 0; r = h.results[r].next {
 		res := &h.results[r]
 		switch {
-		case h.late(res) && !res.placeholder && late < 0:
-			late = r
 		case h.late(res):
+			late, lateReal = true, lateReal || !res.placeholder
 		case res.placeholder && placeholder < 0:
 			placeholder = r
 		case !res.placeholder && (real < 0 || h.opts.Duplicates == "last"):
@@ -95,13 +98,13 @@ func (h *history) chooseResult(c *call) {
 		}
 	}
 	c.answer = real
-	if real < 0 && late >= 0 {
-		h.chooseLate(c, late)
+	if lateReal {
+		h.chooseLate(c)
 	}
 	if c.answer < 0 {
 		c.answer = placeholder
 	}
-	if c.answer < 0 && c.firstResult >= 0 && late < 0 {
+	if c.answer < 0 && late && !lateReal {
 		// All results are late placeholders. One of them moves, unless the
 		// decision must not depend on messages after the next turn.
 		if h.opts.Late != "note" && h.opts.Late != "drop" && !h.immovable(c, c.firstResult) {
@@ -113,13 +116,25 @@ func (h *history) chooseResult(c *call) {
 	}
 }
 
-func (h *history) chooseLate(c *call, late int) {
-	switch {
-	case h.opts.Late == "drop":
-	case h.opts.Late == "note", h.immovable(c, late):
-		h.results[late].disposition = asNote
-	default:
-		c.answer = late
+func (h *history) chooseLate(c *call) {
+	var last argsKey // of the outcome so far
+	if c.answer >= 0 {
+		last = keyOfValue(h.results[c.answer].content)
+	}
+	for r := c.firstResult; r >= 0; r = h.results[r].next {
+		res := &h.results[r]
+		if res.placeholder || !h.late(res) {
+			continue
+		}
+		key := keyOfValue(res.content)
+		if res.copy = key == last; res.copy || h.opts.Late == "drop" {
+			continue
+		}
+		if last = key; h.opts.Late == "note" || h.immovable(c, r) {
+			res.disposition = asNote
+		} else {
+			c.answer = r
+		}
 	}
 }
 
@@ -209,8 +224,12 @@ func (h *history) dropReason(c *call, res *result) string {
 	switch {
 	case res.placeholder:
 		return "superseded"
-	case h.late(res) && h.opts.Late == "drop" && (c.answer < 0 || h.results[c.answer].placeholder):
+	case res.copy:
+		return "duplicate"
+	case h.late(res) && h.opts.Late == "drop":
 		return "late"
+	case c.answer >= 0 && h.late(&h.results[c.answer]):
+		return "superseded"
 	}
 	return "duplicate"
 }

@@ -33,8 +33,11 @@ type history struct {
 	refusal  error // the first thing that makes the history unreadable
 	inFlight bool  // the open calls of the last turn stay open
 
-	idIndex map[string]int // index in ids
-	ids     []idState
+	items    map[itemID]int // calls by their item and id
+	compared comparison
+	idIndex  map[string]int // index in ids
+	ids      []idState
+	logUses  map[string][]int // calls of the log by id and by name, once needed
 
 	ops     []Op
 	refused []Violation // rules that results break, which stay as they are
@@ -49,6 +52,14 @@ type history struct {
 
 	formOf int // 1 + the index of the LangChain message whose form is cached
 	form   langchainMessage
+}
+
+type itemID struct{ item, id string }
+
+// comparison is the last comparison of two messages.
+type comparison struct {
+	a, b  int
+	equal bool
 }
 
 type role byte
@@ -82,6 +93,8 @@ type call struct {
 	answeredInside    bool   // its result is part of a user's message, and stays there
 	hasOutput         bool   // its result is part of the call itself
 	placeholder       bool   // that result stands for a missing one
+	item              string // raw id of the item or the message that has it, "" for none
+	copyOf            int    // 1 + the index of the same call in an equal item before, 0 for none
 	repetition        bool   // another call of its message is the same one
 	streams           bool   // its args may still arrive, so they change only when it gets a result
 	asked             bool   // a person was asked to approve it
@@ -92,7 +105,7 @@ type call struct {
 	needsScreenshot   bool   // only a screenshot answers it
 
 	firstResult, lastResult int // list of its results in order, -1 for none
-	rank                    int // number of later calls with its id, if there is a log
+	outcome                 int // 1 + the index of its outcome in the log, 0 for none
 	nextOpen                int // next open call of the turn with its id, -1 for none
 
 	changedID, changedName, changedArgs string // new values, "" for unchanged
@@ -114,6 +127,7 @@ type result struct {
 	leading        bool   // only results precede the block in its message
 	external       bool   // its call may be in another history
 	placeholder    bool   // its text stands for a missing result
+	copy           bool   // it is late, and repeats the result before it
 	after          int    // the last turn before it, -1 for none
 	call, next     int    // its call and the next result of that call, -1 for none
 	disposition    disposition
@@ -138,9 +152,10 @@ type idState struct {
 	head, tail                int // list of that turn's calls without a result
 	answered                  int // last call that got a result
 	firstCall, calls, results int
-	inFirstTurn               int // number of calls in the turn of the first call
-	lastEarly                 int // last result that precedes all calls of this id
-	earlyResults              int // number of such results
+	inFirstTurn               int  // number of calls in the turn of the first call
+	differ                    bool // its calls differ in name or args
+	lastEarly                 int  // last result that precedes all calls of this id
+	earlyResults              int  // number of such results
 }
 
 func newHistory(d document, f format, o Options) *history {
@@ -179,7 +194,7 @@ func (h *history) indexTurns() {
 	h.signed = make([]int, len(h.turns)+1)
 	for i, t := range h.turns {
 		h.signed[i+1] = h.signed[i]
-		if t.signed {
+		if t.signed && (t.from == t.to || h.calls[t.from].copyOf == 0) {
 			h.signed[i+1]++
 		}
 		end := t.last + 1
@@ -227,8 +242,40 @@ func (h *history) addCall(m int, c call) {
 	t := &h.turns[len(h.turns)-1]
 	c.turn, c.message = len(h.turns)-1, m
 	c.firstResult, c.lastResult, c.nextOpen, c.answer = -1, -1, -1, -1
+	c.copyOf = h.copied(&c)
 	h.calls = append(h.calls, c)
 	t.to = len(h.calls)
+}
+
+// copied returns 1 + the index of the call that the next one repeats, 0 for none. Some
+// clients send an item or a message again. An id of a call alone can be used twice.
+func (h *history) copied(c *call) int {
+	if isNull(c.item) {
+		return 0
+	}
+	if h.items == nil {
+		h.items = make(map[itemID]int, len(h.messages)/3)
+	}
+	key := itemID{c.item, c.id}
+	i, ok := h.items[key]
+	if !ok {
+		h.items[key] = len(h.calls)
+		return 0
+	}
+	first := &h.calls[i]
+	if first.message == c.message || !sameCall(first, c) || h.format.about().shape != Responses && !h.equalMessages(first.message, c.message) {
+		return 0
+	}
+	return i + 1
+}
+
+// equalMessages reports whether two messages are equal. It compares them once for all of
+// their calls.
+func (h *history) equalMessages(a, b int) bool {
+	if h.compared.a != a || h.compared.b != b {
+		h.compared = comparison{a, b, keyOfValue(h.at(a)) == keyOfValue(h.at(b))}
+	}
+	return h.compared.equal
 }
 
 func (h *history) addResult(m int, r result) {

@@ -46,10 +46,12 @@ func (h *history) enqueue(c int) {
 	if s.firstCall < 0 {
 		s.firstCall = c
 	}
-	if h.calls[s.firstCall].turn == call.turn {
+	first := &h.calls[s.firstCall]
+	if first.turn == call.turn {
 		s.inFirstTurn++
 	}
-	if s.turn != call.turn {
+	s.differ = s.differ || !first.broken && !call.broken && !sameCall(first, call)
+	if s.turn != call.turn && (call.copyOf == 0 || s.turn != h.calls[call.copyOf-1].turn) {
 		s.turn, s.head, s.tail, s.answered = call.turn, -1, -1, -1
 	}
 	if s.tail >= 0 {
@@ -58,6 +60,11 @@ func (h *history) enqueue(c int) {
 		s.head = c
 	}
 	s.tail = c
+}
+
+// sameCall reports whether two calls have the same name and args.
+func sameCall(a, b *call) bool {
+	return a.name == b.name && (a.args == b.args || keyOfValue(a.args) == keyOfValue(b.args))
 }
 
 // assignBefore binds the results from r on that precede turn t, and returns the
@@ -130,8 +137,9 @@ func (h *history) bind(r, c int) {
 }
 
 // matchEarly binds a result that precedes its call, if it is the only result of its
-// id and the call is the first of that id and the only one in its turn. If late
-// results become notes, results after the next turn are not counted.
+// id and the call is the first of that id and the only one in its turn. Later calls of that
+// id must have the same name and args, as far as these are known. If late results become
+// notes, results after the next turn are not counted.
 func (h *history) matchEarly() {
 	if !*h.opts.RescueEarly {
 		return
@@ -142,14 +150,30 @@ func (h *history) matchEarly() {
 			continue
 		}
 		c := &h.calls[s.firstCall]
-		only := s.results == 1
+		only := s.results == 1 && !s.differ
 		if h.opts.Late == "note" {
 			only = s.earlyResults == 1
 		}
-		if only && h.results[s.lastEarly].call < 0 && !h.hasResult(c) && h.format.canAnswer(c, &h.results[s.lastEarly]) {
+		if only && h.onlyUse(c) && h.results[s.lastEarly].call < 0 && !h.hasResult(c) && h.format.canAnswer(c, &h.results[s.lastEarly]) {
 			h.bind(s.lastEarly, s.firstCall)
 		}
 	}
+}
+
+// onlyUse reports whether the log has no other call that a result can mean which has only
+// the id of this one, or only its name.
+func (h *history) onlyUse(c *call) bool {
+	if h.logUses == nil && len(h.opts.Log) > 0 {
+		h.logUses = make(map[string][]int, len(h.opts.Log))
+		for i, o := range h.opts.Log {
+			if o.UID != "" {
+				h.logUses[o.ID] = append(h.logUses[o.ID], i)
+				h.logUses[nameKey(o.Name)] = append(h.logUses[nameKey(o.Name)], i)
+			}
+		}
+	}
+	uses := h.logUses[c.matchKey()]
+	return len(uses) == 0 || len(uses) == 1 && h.opts.Log[uses[0]].mayHave(keyOfValue(c.args))
 }
 
 // hasResult reports whether a call has a result. If late results become notes, they

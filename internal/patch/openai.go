@@ -38,10 +38,10 @@ func (openAIFormat) read(h *history, m int) {
 	}
 }
 
-func (h *history) addOpenAICalls(m int, calls, repeated string) {
+func (h *history) addOpenAICalls(m int, calls, item string) {
 	for n, element := range elements(calls) {
 		c := openAICall(n, element)
-		c.repeated = repeated
+		c.item = item
 		h.addCall(m, c)
 	}
 }

@@ -53,7 +53,7 @@ type Options struct {
 	Output  string `json:"output,omitempty"`  // full, ops or check
 	Dropped bool   `json:"dropped,omitempty"` // include dropped content in the report
 
-	Log map[string][]Outcome `json:"-"` // outcomes from a session's event log by call id, oldest first
+	Log []Outcome `json:"-"` // outcomes from a session's event log, as Outcomes.Log returns them
 
 	Limits Limits `json:"-"`
 }

@@ -1,16 +1,27 @@
 package patch
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"streamer/internal/events"
 )
 
-// Outcome is the outcome of a call according to the event log of its session. An
-// open call has neither a result nor a reason.
+// Outcome is the outcome of a call according to the event log of its session, and what
+// identifies the call. An open call has neither a result nor a reason. A result without a
+// call has no UID.
 type Outcome struct {
-	Name    string
+	ID, UID   string // as in events
+	Namespace string
+	Name      string
+	// ArgsAt is the position of the event with the args in the log, as passed to Add, if
+	// they are not included: see SetArgs. 0 means that they are, or unknown.
+	ArgsAt uint64
+	args   []argsKey // the model's, and what a person made of them; nil if unknown
+	cut    bool      // the model's args are not JSON, or unknown
+
 	Content json.RawMessage // the real result, a string or other JSON
 	IsError bool            // the real result is an error
 	// At is the position of the real result in the log, as passed to Add, if
@@ -20,6 +31,24 @@ type Outcome struct {
 }
 
 func (o *Outcome) real() bool { return o.Content != nil || o.At != 0 }
+
+// SetArgs includes the args, as the model wrote them. Nil means that they are not stored.
+func (o *Outcome) SetArgs(text []byte) {
+	if o.ArgsAt = 0; text != nil {
+		o.addArgs(text)
+	}
+}
+
+func (o *Outcome) addArgs(text []byte) {
+	if key := keyOfText(string(text)); !slices.Contains(o.args, key) {
+		o.args = append(o.args, key)
+	}
+}
+
+// mayHave reports whether the args of the call may have a key.
+func (o *Outcome) mayHave(args argsKey) bool {
+	return o.cut || o.ArgsAt != 0 || slices.Contains(o.args, args)
+}
 
 // Limits of Outcomes.
 const (
@@ -32,15 +61,16 @@ const (
 type Outcomes struct {
 	calls   map[string]*callState // by Event.Call
 	order   []*callState          // in the order of the calls' first events
-	orphans map[string]*callState // orphan results, by id
+	orphans []*callState          // results without a call
 }
 
 type callState struct {
 	Outcome
-	call, id, uid string
-	argsComplete  bool // an event reported complete args
-	argsValid     bool // those args are JSON
-	synthesized   bool // the model sent no id
+	call         string
+	text         []byte // the args, until an event reports them as complete
+	argsComplete bool   // an event reported complete args
+	argsValid    bool   // those args are JSON
+	conflict     bool   // the result came behind another one
 }
 
 // Add adds the next event of the session's log. at is its position there and is
@@ -56,18 +86,37 @@ func (o *Outcomes) Add(at uint64, e *events.Event) {
 	}
 	t := o.record(e)
 	switch e.Type {
+	case events.ToolCallArgsDelta:
+		if at := e.Offset.Bytes(); !t.argsComplete && at >= 0 && at <= len(t.text) { // another text may replace the end
+			t.text = append(t.text[:at], e.Args...)
+		}
 	case events.ToolCallArgsComplete:
-		t.argsComplete, t.argsValid = true, e.ArgsValid != nil && *e.ArgsValid
+		t.completeArgs(at, e)
+	case events.ToolCallAnswered:
+		if e.ToolArgs != nil {
+			t.addArgs(e.ToolArgs)
+		}
 	case events.ToolCallResult:
-		if e.Synthetic {
+		switch {
+		case e.Synthetic:
 			t.Reason = t.reasonOf(e)
-		} else {
+		case !t.conflict:
 			t.setResult(at, e)
 		}
 	case events.ToolCallLateResult:
-		if !e.Conflict && !t.real() {
+		if t.conflict = t.conflict || e.Conflict; e.ToolResult != nil || e.ToolResultRef != nil {
 			t.setResult(at, e)
 		}
+	}
+}
+
+func (t *callState) completeArgs(at uint64, e *events.Event) {
+	t.argsComplete, t.argsValid, t.text = true, e.ArgsValid != nil && *e.ArgsValid, nil
+	switch t.cut = !t.argsValid; {
+	case e.ArgsRef != nil:
+		t.ArgsAt = at
+	case e.ArgsText != nil:
+		t.SetArgs([]byte(*e.ArgsText))
 	}
 }
 
@@ -85,23 +134,23 @@ func (o *Outcomes) record(e *events.Event) *callState {
 		o.calls[e.Call] = t
 		o.order = append(o.order, t)
 	}
-	t.id, t.uid, t.Name, t.synthesized = e.ID, e.UID, e.ToolName, e.IDSynthesized
+	t.ID, t.UID, t.Name = e.ID, cmp.Or(e.UID, e.ID, e.Call), e.ToolName
+	if e.Place != nil {
+		t.Namespace = e.Namespace
+	}
 	return t
 }
 
 // takeOrphan adds a result whose call is not in the log, for example because
-// another process received the model's stream. The first result of an id counts.
+// another process received the model's stream.
 func (o *Outcomes) takeOrphan(at uint64, e *events.Event) {
-	if e.ID == "" || o.orphans[e.ID] != nil || len(o.orphans) == maxOutcomes {
+	if e.ID == "" || e.Place != nil && e.Namespace != "" && !isNode(e.Namespace) || len(o.orphans) == maxOutcomes {
 		return
 	}
-	if o.orphans == nil {
-		o.orphans = map[string]*callState{}
-	}
-	t := &callState{id: e.ID}
-	t.Name = e.ToolName
+	t := &callState{}
+	t.ID, t.Name = e.ID, e.ToolName
 	t.setResult(at, e)
-	o.orphans[e.ID] = t
+	o.orphans = append(o.orphans, t)
 }
 
 // setResult sets the real result. A rejection without a text is a reason and not a
@@ -165,24 +214,18 @@ func (t *callState) reasonOf(e *events.Event) events.Text {
 	return events.TextFor(e.Reason.Code, t.argsValid || !t.argsComplete)
 }
 
-// Log returns the outcomes for Options.Log: by the id of the call, also by its uid if
-// that differs, and by the name of the tool if the model sent no id.
-func (o *Outcomes) Log() map[string][]Outcome {
-	log := make(map[string][]Outcome, len(o.order)+len(o.orphans))
-	for _, t := range o.order {
-		log[t.id] = append(log[t.id], t.Outcome)
-		if t.uid != "" && t.uid != t.id {
-			log[t.uid] = append(log[t.uid], t.Outcome)
+// Log returns the outcomes for Options.Log.
+func (o *Outcomes) Log() []Outcome {
+	log := make([]Outcome, 0, len(o.order)+len(o.orphans))
+	for _, t := range append(slices.Clip(o.order), o.orphans...) {
+		of := t.Outcome
+		if !t.argsComplete && t.UID != "" {
+			of.cut = !isComplete(string(t.text))
+			if len(t.text) > 0 {
+				of.addArgs(t.text)
+			}
 		}
-		if t.synthesized {
-			key := nameKey(t.Name)
-			log[key] = append(log[key], t.Outcome)
-		}
-	}
-	for id, t := range o.orphans {
-		if log[id] == nil {
-			log[id] = []Outcome{t.Outcome}
-		}
+		log = append(log, of)
 	}
 	return log
 }

@@ -1,10 +1,9 @@
 package patch_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -27,19 +26,17 @@ func outcomes(t *testing.T, lines ...string) *patch.Outcomes {
 }
 
 // formatLog returns a log as one line.
-func formatLog(log map[string][]patch.Outcome) string {
+func formatLog(log []patch.Outcome) string {
 	var list []string
-	for _, id := range slices.Sorted(maps.Keys(log)) {
-		for _, o := range log[id] {
-			s := id + "=" + o.Name + ":" + string(o.Reason) + string(o.Content)
-			if o.IsError {
-				s += "!"
-			}
-			if o.At != 0 {
-				s += fmt.Sprintf("@%d", o.At)
-			}
-			list = append(list, s)
+	for _, o := range log {
+		s := cmp.Or(o.UID, o.ID) + "=" + o.Name + ":" + string(o.Reason) + string(o.Content)
+		if o.IsError {
+			s += "!"
 		}
+		if o.At != 0 {
+			s += fmt.Sprintf("@%d", o.At)
+		}
+		list = append(list, s)
 	}
 	return strings.Join(list, " ")
 }
@@ -84,9 +81,9 @@ func TestOutcomes(t *testing.T) {
 
 		{"an interrupt", `x=f:cancelled`, []string{start, whole, cancelled}},
 		{"a late result", `x=f:"late"`, []string{start, whole, cancelled, late}},
-		{"a second late result", `x=f:"late"`, []string{cancelled, late, call(events.ToolCallLateResult, `,"tool_result":"other","conflict":true`)}},
-		{"a conflicting result after the first", `x=f:"42"`, []string{real, call(events.ToolCallLateResult, `,"tool_result":"other","conflict":true`)}},
-		{"a conflicting result before the first", `x=f:"42"`, []string{start, call(events.ToolCallLateResult, `,"tool_result":"other","conflict":true`), real}},
+		{"a second late result", `x=f:"other"`, []string{cancelled, late, call(events.ToolCallLateResult, `,"tool_result":"other","conflict":true`)}},
+		{"a conflicting result after the first", `x=f:"other"`, []string{real, call(events.ToolCallLateResult, `,"tool_result":"other","conflict":true`)}},
+		{"a conflicting result, whose first waited for the args", `x=f:"other"`, []string{start, call(events.ToolCallLateResult, `,"tool_result":"other","conflict":true`), real}},
 
 		{"a time-out", `x=f:timeout`, []string{closed(events.ByResultTimeout, "Tool call f with id x timed out: no result was received. It may or may not have run.")}},
 		{"the text decides, not the code", `x=f:args`, []string{closed(events.ByArgsTimeout, "Tool call f with id x was not run: its arguments were incomplete or malformed.")}},
@@ -98,8 +95,8 @@ func TestOutcomes(t *testing.T) {
 		{"lost", `x=f:interrupted`, []string{closed(events.ByLost, "Tool call f with id x was interrupted: no result was recorded. It may or may not have run.")}},
 
 		{"an orphan", `y=:"lost"`, []string{orphan}},
-		{"an orphan whose call came", `y=f:`, []string{orphan, `{"type":"tool_call_start","call":"2.0","id":"y","uid":"y","tool_name":"f"}`}},
-		{"an id used again", `x=f:"42" x=g:cancelled x~9.0=g:cancelled`, []string{
+		{"an orphan whose call came", `y=f: y=:"lost"`, []string{orphan, `{"type":"tool_call_start","call":"2.0","id":"y","uid":"y","tool_name":"f"}`}},
+		{"an id used again", `x=f:"42" x~9.0=g:cancelled`, []string{
 			start, real, `{"type":"tool_call_start","call":"9.0","id":"x","uid":"x~9.0","tool_name":"g"}`,
 			strings.NewReplacer(`"1.0"`, `"9.0"`, `"uid":"x"`, `"uid":"x~9.0"`, `"tool_name":"f"`, `"tool_name":"g"`, "call f", "call g").Replace(cancelled),
 		}},
@@ -140,7 +137,7 @@ func TestRepairFromLog(t *testing.T) {
 			if c.wanted == 0 {
 				return
 			}
-			log["x"][0].Content = json.RawMessage(`"here"`)
+			log[0].Content = json.RawMessage(`"here"`)
 			got, err = patch.Repair(patch.OpenAI, []byte(head+tail), patch.Options{Log: log})
 			if want := strings.Replace(want, `""`, `"here"`, 1); err != nil || string(got.History) != want || got.Wanted != nil {
 				t.Errorf("%s, the second time:\n got  %s, wanted %d, %v\n want %s", c.name, got.History, got.Wanted, err, want)
@@ -150,31 +147,42 @@ func TestRepairFromLog(t *testing.T) {
 }
 
 // TestRepairWithoutIDs checks that the calls of Gemini without an id are matched with
-// the log by name, from the end.
+// the log by name and args.
 func TestRepairWithoutIDs(t *testing.T) {
 	event := func(kind, call, name, more string) string {
 		return `{"type":"` + kind + `","call":"` + call + `","id":"call_` + call + `","id_synthesized":true,"uid":"call_` + call + `","tool_name":"` + name + `"` + more + `}`
 	}
+	complete := func(call, name, args string) string {
+		return event("tool_call_args_complete", call, name, fmt.Sprintf(`,"args_text":%q,"args_valid":true`, args))
+	}
 	log := outcomes(t,
-		event("tool_call_start", "1", "f", ""), event("tool_call_start", "2", "g", ""), event("tool_call_start", "3", "f", ""),
+		complete("1", "f", `{"x": 1.0}`), complete("2", "g", ""), complete("3", "f", `{"x":2}`), complete("4", "f", `{"x":2}`),
 		event("tool_call_result", "1", "f", `,"tool_result":"first","status":"completed"`),
 		event("tool_call_result", "3", "f", `,"tool_result":{"n":3},"status":"completed"`),
+		event("tool_call_result", "4", "f", `,"tool_result":{"n":4},"status":"completed"`),
 	).Log()
-	call := func(name string) string { return `{"functionCall":{"name":"` + name + `"}}` }
+	call := func(name, args string) string { return `{"functionCall":{"name":"` + name + `"` + args + `}}` }
 	result := func(name, response string) string {
 		return `{"functionResponse":{"name":"` + name + `","response":` + response + `}}`
 	}
 	turn := func(parts ...string) string { return `{"role":"model","parts":[` + strings.Join(parts, ",") + `]}` }
 	answer := func(parts ...string) string { return `{"role":"user","parts":[` + strings.Join(parts, ",") + `]}` }
-	const interrupted = `{"error":"Tool call f was interrupted: no result was recorded. It may or may not have run."}`
-	head := `{"role":"user","parts":[{"text":"Go."}]},` + turn(call("f")) + ","
-	next := answer(`{"text":"And?"}`) + ","
-	middle, tail := turn(call("f"), call("g"))+",", turn(call("f"))
-	got, err := patch.Repair(patch.Auto, []byte("["+head+next+middle+next+tail+"]"), patch.Options{Log: log})
-	want := "[" + head + answer(result("f", interrupted)) + "," + next +
-		middle + answer(result("f", `{"output":"first"}`), result("g", strings.Replace(interrupted, " f ", " g ", 1))) + "," + next +
-		tail + "," + answer(result("f", `{"n":3}`)) + "]"
-	if err != nil || string(got.History) != want {
-		t.Errorf("error %v\n got %s\nwant %s", err, got.History, want)
+	const interrupted = `{"error":"Tool call g was interrupted: no result was recorded. It may or may not have run."}`
+	x1, x2 := call("f", `,"args":{"x":1}`), call("f", `,"args":{"x":2}`)
+	n3, n4 := result("f", `{"n":3}`), result("f", `{"n":4}`)
+	notRecorded := result("f", strings.Replace(interrupted, " g ", " f ", 1))
+	first, next := `{"role":"user","parts":[{"text":"Go."}]},`, ","+answer(`{"text":"And?"}`)+","
+	for _, c := range []struct{ name, in, want string }{
+		{"all", turn(x2) + next + turn(x2, call("g", "")) + next + turn(x1), turn(x2) + "," + answer(n3) + next + turn(x2, call("g", "")) + "," + answer(n4, result("g", interrupted)) + next + turn(x1) + "," + answer(result("f", `{"output":"first"}`))},
+		{"one of two equal ones", turn(x2), turn(x2) + "," + answer(notRecorded)},
+		{"other args", turn(call("f", `,"args":{"x":3}`)), turn(call("f", `,"args":{"x":3}`)) + "," + answer(notRecorded)},
+		{"rewound to the first", turn(x1), turn(x1) + "," + answer(result("f", `{"output":"first"}`))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := patch.Repair(patch.Auto, []byte("["+first+c.in+"]"), patch.Options{Log: log})
+			if want := "[" + first + c.want + "]"; err != nil || string(got.History) != want {
+				t.Errorf("error %v\n got %s\nwant %s", err, got.History, want)
+			}
+		})
 	}
 }

@@ -245,7 +245,7 @@ func TestProfileOptions(t *testing.T) {
 	o := patch.Options{
 		Profile: "eino", Provider: "openai", Late: "note", Tail: "leave", RescueEarly: &yes, MergeRoles: &yes,
 		Pending: []string{"1"}, Results: map[string]json.RawMessage{"1": []byte(`""`)}, Reasons: map[string]string{"1": "denied"},
-		Template: "x", Placeholders: []string{"x"}, Log: map[string][]patch.Outcome{"1": nil},
+		Template: "x", Placeholders: []string{"x"}, Log: make([]patch.Outcome, 1),
 	}
 	want := "patch: profile eino fixes how a history is repaired; without effect beside it: " +
 		"provider, late, tail, rescue_early, merge_roles, pending, results, reasons, template, placeholders, the session's log"

@@ -14,10 +14,9 @@ type Repaired struct {
 	// Script has the steps from the input to the output, for the output ops.
 	Script []Edit
 	Report Report
-	// Wanted lists, as Outcome.At, the real results that the repair needs and
-	// that Options.Log refers to without their content. This repair has empty
-	// results in their place. The caller adds the content to Options.Log and
-	// repairs again.
+	// Wanted lists, as Outcome.At and Outcome.ArgsAt, the real results and the args
+	// that the repair needs and that Options.Log only refers to. The caller adds them
+	// to Options.Log and repairs again, until nothing is wanted.
 	Wanted []uint64
 }
 

@@ -1,6 +1,9 @@
 package patch
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // responsesFormat is a list of input items of OpenAI's Responses API. A turn is an
 // unbroken run of items by the model.
@@ -82,7 +85,7 @@ func (responsesFormat) read(h *history, m int) {
 		h.addResult(m, result{id: id, idText: callID, kind: kind, content: output})
 	case answersTo(kind) != "":
 		h.extendTurn(m)
-		c := call{id: id, idText: callID, name: text(name), kind: kind, args: input, repeated: caller, needsScreenshot: kind == "computer_call"}
+		c := call{id: id, idText: callID, item: itemID, name: text(name), kind: kind, args: cmp.Or(input, args), repeated: caller, needsScreenshot: kind == "computer_call"}
 		if kind == "function_call" {
 			c.args = args
 			c.checkArgs()

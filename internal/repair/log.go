@@ -22,11 +22,12 @@ type Log interface {
 }
 
 // read returns the outcomes of a session's calls that its event log holds.
-func read(ctx context.Context, log Log, token string) (map[string][]patch.Outcome, error) {
+func read(ctx context.Context, log Log, token string) ([]patch.Outcome, error) {
 	var known patch.Outcomes
 	err := log.Events(ctx, token, 0, func(r events.Record) error {
 		switch r.Type {
-		case events.ToolCallStart, events.ToolCallArgsComplete, events.ToolCallResult, events.ToolCallLateResult, events.OrphanResult:
+		case events.ToolCallStart, events.ToolCallArgsDelta, events.ToolCallArgsComplete, events.ToolCallAnswered,
+			events.ToolCallResult, events.ToolCallLateResult, events.OrphanResult:
 		default:
 			return nil
 		}
@@ -43,38 +44,40 @@ func read(ctx context.Context, log Log, token string) (map[string][]patch.Outcom
 	return known.Log(), nil
 }
 
-// maxFetched bounds the total size of the results that are fetched for a repair,
-// in bytes.
+// maxFetched bounds the total size of the results and args that are fetched for a
+// repair, in bytes.
 const maxFetched = 64 << 20
 
-// fetch reads the results in the events of wanted and stores them in known.
-func fetch(ctx context.Context, log Log, token string, known map[string][]patch.Outcome, wanted []uint64) error {
-	free := maxFetched
+// fetch reads what the events of wanted refer to, at most free bytes, and stores it in
+// known. It returns how many bytes are left.
+func fetch(ctx context.Context, log Log, token string, known []patch.Outcome, wanted []uint64, free int) (int, error) {
 	got := make(map[uint64]json.RawMessage, len(wanted))
 	for _, seq := range wanted {
-		if got[seq] != nil {
+		if _, ok := got[seq]; ok {
 			continue
 		}
-		content, err := result(ctx, log, token, seq, free)
+		content, err := value(ctx, log, token, seq, free)
 		if err != nil {
-			return fmt.Errorf("repair: the result in event %d of session %s: %w", seq, token, err)
+			return free, fmt.Errorf("repair: the result or the args in event %d of session %s: %w", seq, token, err)
 		}
 		got[seq] = content
 		free -= len(content)
 	}
-	for _, outcomes := range known {
-		for i := range outcomes {
-			if content := got[outcomes[i].At]; content != nil {
-				outcomes[i].Content = content
-			}
+	for i := range known {
+		o := &known[i]
+		if content, ok := got[o.At]; ok && o.Content == nil {
+			o.Content = content
+		}
+		if args, ok := got[o.ArgsAt]; ok {
+			o.SetArgs(args)
 		}
 	}
-	return nil
+	return free, nil
 }
 
-// result reads the result in an event. If the result is not stored any more, or
-// larger than free bytes, it returns a text that states this.
-func result(ctx context.Context, log Log, token string, seq uint64, free int) (json.RawMessage, error) {
+// value reads the result or the args in an event. Of a result that is not stored any more,
+// or larger than free bytes, it returns a text that states this, and nil of such args.
+func value(ctx context.Context, log Log, token string, seq uint64, free int) (json.RawMessage, error) {
 	r, err := log.Event(ctx, token, seq)
 	if errors.Is(err, events.ErrNotFound) { // it expired after read
 		return events.Quote("[The result is not stored any more.]"), nil
@@ -86,22 +89,35 @@ func result(ctx context.Context, log Log, token string, seq uint64, free int) (j
 	if err := json.Unmarshal(r.Data, &e); err != nil {
 		return nil, err
 	}
-	if ref := e.ToolResultRef; ref != nil {
-		if ref.Size > free {
-			return instead(ref, "too large to stand here"), nil
-		}
-		e.ToolResult, err = log.Blob(ctx, *ref)
-		if errors.Is(err, events.ErrNotFound) {
-			return instead(ref, "not stored any more"), nil
-		}
-		if err != nil {
+	switch {
+	case e.ArgsRef != nil:
+		args, _, err := blob(ctx, log, e.ArgsRef, free)
+		return args, err
+	case e.ToolResultRef != nil:
+		content, why, err := blob(ctx, log, e.ToolResultRef, free)
+		switch {
+		case err != nil:
 			return nil, err
+		case why != "":
+			return instead(e.ToolResultRef, why), nil
+		case !json.Valid(content):
+			return nil, fmt.Errorf("blob %.64q is not JSON", e.ToolResultRef.SHA256)
 		}
-		if !json.Valid(e.ToolResult) {
-			return nil, fmt.Errorf("blob %.64q is not JSON", ref.SHA256)
-		}
+		e.ToolResult = content
 	}
 	return patch.ResultOf(&e), nil
+}
+
+// blob reads a large value, nil and why if there is none of at most free bytes.
+func blob(ctx context.Context, log Log, ref *events.Ref, free int) (content []byte, why string, err error) {
+	if ref.Size > free {
+		return nil, "too large to stand here", nil
+	}
+	content, err = log.Blob(ctx, *ref)
+	if errors.Is(err, events.ErrNotFound) {
+		return nil, "not stored any more", nil
+	}
+	return content, "", err
 }
 
 func instead(ref *events.Ref, why string) json.RawMessage {

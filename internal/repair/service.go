@@ -174,14 +174,15 @@ func (s *Service) Repair(ctx context.Context, r Request) (patch.Repaired, error)
 		return patch.Repaired{}, err
 	}
 	o.Log = known
-	done, err := repair(&r, o)
-	if err != nil || len(done.Wanted) == 0 {
-		return done, err
+	for free := maxFetched; ; {
+		done, err := repair(&r, o)
+		if err != nil || len(done.Wanted) == 0 {
+			return done, err
+		}
+		if free, err = fetch(ctx, s.Log, token, o.Log, done.Wanted, free); err != nil {
+			return patch.Repaired{}, err
+		}
 	}
-	if err := fetch(ctx, s.Log, token, o.Log, done.Wanted); err != nil {
-		return patch.Repaired{}, err
-	}
-	return repair(&r, o)
 }
 
 func repair(r *Request, o patch.Options) (patch.Repaired, error) {

@@ -143,6 +143,49 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestLargeArgs: args that are stored as a blob are read if they decide whose outcome a
+// call gets. Args that are gone fit no call.
+func TestLargeArgs(t *testing.T) {
+	blob := func(q string) (data []byte, ref string) {
+		b := events.NewBlob([]byte(`{"q": "` + strings.Repeat(q, 70_000) + `"}`))
+		text, err := json.Marshal(b.Ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Data, string(text)
+	}
+	a, refA := blob("a")
+	b, refB := blob("b")
+	lost, refLost := blob("c")
+	var ref events.Ref
+	log := &memory{blobs: map[string][]byte{}}
+	for n, of := range []struct{ data, ref string }{{string(a), refA}, {string(b), refB}, {"", refLost}} {
+		uid := "call_0"
+		if n > 0 {
+			uid = fmt.Sprintf("call_0~%d.0", n)
+		}
+		head := fmt.Sprintf(`"event_id":"%d.0","session":"s","call":"%d.0","id":"call_0","uid":%q,"tool_name":"f"`, n, n, uid)
+		log.bodies = append(log.bodies,
+			`{"type":"tool_call_args_complete",`+head+`,"args_valid":true,"args_ref":`+of.ref+`}`,
+			fmt.Sprintf(`{"type":"tool_call_result",%s,"status":"completed","tool_result":"ran %d"}`, head, n))
+		if err := json.Unmarshal([]byte(of.ref), &ref); err != nil {
+			t.Fatal(err)
+		}
+		if of.data != "" {
+			log.blobs[ref.SHA256] = []byte(of.data)
+		}
+	}
+	for _, c := range []struct{ args, want string }{
+		{string(a), `"ran 0"`}, {string(b), `"ran 1"`}, {string(lost), "no result was recorded"}, {`{"q":"a"}`, "no result was recorded"},
+	} {
+		history := `[{"role":"assistant","content":[{"type":"tool_use","id":"call_0","name":"f","input":` + c.args + `}]}]`
+		got, err := (&Service{Log: log}).Answer(t.Context(), []byte(`{"session":"s","messages":`+history+`}`), nil)
+		if err != nil || !strings.Contains(string(got.Bytes()), c.want) {
+			t.Errorf("args %.20s: got %s, %v, want %s", c.args, got.Bytes()[max(0, got.Len()-500):], err, c.want)
+		}
+	}
+}
+
 // TestOutputs: each output has its own fields.
 func TestOutputs(t *testing.T) {
 	history := asking("x") + "\n]"
