@@ -12,6 +12,9 @@ import (
 // that does not look.
 func (h *history) refuse(m int, format string, args ...any) {
 	if h.refusal == nil && h.opts.Profile == "" {
+		if h.order != nil {
+			m = h.order[m]
+		}
 		h.refusal = fmt.Errorf("patch: message %d: %s", m, fmt.Sprintf(format, args...))
 	}
 }

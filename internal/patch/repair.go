@@ -72,7 +72,13 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 			return Repaired{}, err
 		}
 	}
-	h := newHistory(d, f, o)
+	reader := f
+	s, isSpelled := f.(spelled)
+	if isSpelled {
+		reader = s.open(&d)
+	}
+	h := newHistory(d, reader, o)
+	h.shape = f.about().shape
 	if err := h.read(); err != nil {
 		return Repaired{}, err
 	}
@@ -92,6 +98,9 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 		return Repaired{}, err
 	}
 	h.out = make([]piece, 0, len(h.messages)+len(h.messages)/8)
-	f.render(h)
+	reader.render(h)
+	if isSpelled {
+		s.close(h)
+	}
 	return h.finish(history), nil
 }
