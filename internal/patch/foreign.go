@@ -30,7 +30,6 @@ func foreign() []foreignFormat {
 		{"LiteLLM or Converse in snake_case", "", "content/tool_use content/tool_result", "write toolUse and toolResult for bedrock"},
 		{"rig", "content/function content:toolresult", "content/id+content/function", ""},
 		{"Strands", "", "message_id+message{}.content", `pass the "message" of each as bedrock`},
-		{"OpenInference", "message{}.content message.role message.content", "message{}.tool_calls message{}.contents", ""},
 		{"Continue", "contextItems", "message{}.toolCalls", ""},
 		{"Inspect AI", "tool_calls.function:text", "", `write "function" as an object of name and arguments for openai`},
 		{"Agent Trajectory Interchange Format", "step_id tool_calls.function_name", "schema_version+steps", ""},
@@ -68,6 +67,7 @@ func foreign() []foreignFormat {
 		{"n8n", "", "json+pairedItem", ""},
 		{"CopilotKit", "type:ActionExecutionMessage type:ResultMessage __typename", "", ""},
 		{"LangChain messages with a role", "tool_calls.args content:tool_call content:invalid_tool_call content:function_call content:custom_tool_call", "", `write "type" in place of "role"`},
+		{"OpenInference", "message{}.content message.role message.content", "message{}.tool_calls message{}.contents", ""},
 	}
 }
 
@@ -77,7 +77,7 @@ func (d *document) foreignError(m int, s entry) error {
 	if name, advice := d.foreignName(); name != "" {
 		return fmt.Errorf("patch: message %d has %s of %s, which cannot be repaired%s (formats: %s)", m, s, name, advice, known)
 	}
-	return fmt.Errorf("patch: message %d has %s, which may be or have a call or a result, and which no format knows (formats: %s)", m, s, known)
+	return fmt.Errorf("patch: message %d has %s, which could be a call or a result, but is of no known format (formats: %s)", m, s, known)
 }
 
 // named adds the name of the format to an error about messages that are not read.
@@ -121,7 +121,8 @@ func addWords(has map[string]bool, message string) {
 	}
 	for name, v := range members(message) {
 		has[name] = has[name] || !absent(v)
-		if has[kind+"."+name] = true; v[0] == '{' {
+		if v[0] == '{' {
+			has[kind+"."+name] = has[kind+"."+name] || name == "message"
 			for key := range members(v) {
 				has[name+"{}."+key] = true
 			}

@@ -27,7 +27,7 @@ func couldHold(value string, depth int) bool {
 			return true
 		}
 		named = named || v[0] == '"' && oneOf(name, "name action")
-		filled = filled || !absent(v) && oneOf(name, "args arguments input parameters params output outputs result results response")
+		filled = filled || v != "null" && oneOf(name, "args arguments input parameters params output outputs result results response")
 	}
 	return named && filled
 }

@@ -26,10 +26,11 @@ type spelled interface {
 }
 
 func (s spelling) open(d *document) format {
-	d.views = make([]string, len(d.messages))
-	for m := range d.messages {
-		d.views[m] = s.view(d.at(m))
+	views := make([]string, len(d.messages))
+	for m := range views {
+		views[m] = s.view(d.at(m))
 	}
+	d.views = views
 	return s.format
 }
 
