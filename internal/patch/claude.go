@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -14,12 +15,13 @@ import (
 // https://docs.anthropic.com/en/docs/claude-code/sdk
 type claudeFormat struct {
 	anthropicFormat
-	own *facts
+	own   *facts
+	lanes []string // of each message: the subagent that it is of, "" for none
 }
 
 func claudeCode() format {
 	inner := anthropic().(blockShape).blockFormat.(anthropicFormat)
-	return claudeFormat{inner, &facts{
+	return claudeFormat{anthropicFormat: inner, own: &facts{
 		shape: ClaudeCode, claims: "user.message assistant.message",
 		knows: inner.claims + " " + inner.knows + " type:user type:assistant type:system type:result type:progress type:attachment type:stream_event " +
 			"type:tool_progress type:tool_use_summary type:content-replacement type:control_request type:control_response",
@@ -42,8 +44,11 @@ func readRow(raw string) (r row) {
 	scan(raw, to{"type", &r.kind}, to{"uuid", &r.uuid}, to{"parentUuid", &r.parent}, to{"message", &r.message},
 		to{"agentId", &agent}, to{"isSidechain", &side}, to{"parent_tool_use_id", &tool})
 	r.kind, r.uuid, r.parent, r.lane = text(r.kind), text(r.uuid), text(r.parent), text(agent)+text(tool)
-	if !oneOf(r.kind, "user assistant") || !strings.HasPrefix(r.message, "{") {
+	switch {
+	case !oneOf(r.kind, "user assistant"):
 		r.message = ""
+	case !strings.HasPrefix(r.message, "{"):
+		r.message = "{}"
 	}
 	if side == "true" && r.lane == "" {
 		r.lane = "?" // that of its parent
@@ -87,8 +92,9 @@ func (f claudeFormat) open(d *document) format {
 	})
 	messages := d.messages
 	d.order, d.messages, d.views = order, make([]span, len(order)), make([]string, len(order))
+	f.lanes = make([]string, len(order))
 	for i, m := range order {
-		d.messages[i], d.views[i] = messages[m], rows[m].message
+		d.messages[i], d.views[i], f.lanes[i] = messages[m], rows[m].message, rows[m].lane
 	}
 	return f
 }
@@ -100,8 +106,11 @@ func (f claudeFormat) read(h *history, m int) {
 		h.role[m] = aside
 		return
 	}
+	if isNull(content) || role == other {
+		h.refuse(m, `its "message" has no "content" or no known role`)
+	}
 	if role == assistant {
-		h.extendTurnPastAsides(m)
+		f.extendTurn(h, m)
 	}
 	h.role[m] = role
 	results := 0
@@ -110,7 +119,7 @@ func (f claudeFormat) read(h *history, m int) {
 		case ok && role == user:
 			h.addResult(m, r)
 			results++
-		case role == assistant:
+		case role == assistant && !ok:
 			t := len(h.turns) - 1
 			signed := f.readBlock(h, m, n, b)
 			h.turns[t].signed = h.turns[t].signed || signed
@@ -123,22 +132,22 @@ func (f claudeFormat) read(h *history, m int) {
 	}
 }
 
-// extendTurnPastAsides adds message m to the turn before it, if only asides are between
-// them, or begins a turn.
-func (h *history) extendTurnPastAsides(m int) {
+// extendTurn adds message m to the turn before it, if only asides of the same subagent are
+// between them, or begins a turn.
+func (f claudeFormat) extendTurn(h *history, m int) {
 	before := m - 1
-	for before >= 0 && h.role[before] == aside {
+	for before >= 0 && h.role[before] == aside && f.lanes[before] == f.lanes[m] {
 		before--
 	}
-	if before < 0 || h.role[before] != assistant {
+	if before < 0 || h.role[before] != assistant || f.lanes[before] != f.lanes[m] {
 		h.addTurn(m)
 		return
 	}
 	h.turns[len(h.turns)-1].last = m
 }
 
-// render writes the rows in their order in the file. No result moves: Claude Code finds the
-// result of a call wherever it is.
+// render writes the rows in their order in the file. A result behind its call stays unless
+// another turn is in between: Claude Code finds it.
 func (f claudeFormat) render(h *history) {
 	n := len(h.messages)
 	w := claudeWriter{h: h, f: f, views: h.views, rows: make([]string, n), before: make([]string, n), behind: make([][]string, n), parents: map[string]parent{}}
@@ -150,8 +159,16 @@ func (f claudeFormat) render(h *history) {
 		w.edit(m)
 	}
 	for i := range h.calls {
-		if c := &h.calls[i]; c.content != "" {
-			w.addResult(c)
+		c := &h.calls[i]
+		switch {
+		case c.content != "":
+			w.addRow(c, w.f.synthetic(c))
+		case c.answer >= 0 && w.moves(c, &h.results[c.answer]):
+			r := &h.results[c.answer]
+			w.addRow(c, w.f.answer(h, c, r))
+			op := h.resultOp("result_moved", r)
+			op.From, op.To = strconv.Itoa(h.order[r.message]), strconv.Itoa(h.order[c.message])
+			h.op(op)
 		}
 	}
 	file := make([]int, n)
@@ -185,7 +202,7 @@ type claudeWriter struct {
 // parent is the row that is the parent of the children of another one now.
 type parent struct {
 	uuid string // raw JSON
-	of   string // the message of the model that the other one is a row of
+	gone bool   // the other one is gone
 }
 
 // edit changes the message of a row.
@@ -211,10 +228,10 @@ func (w *claudeWriter) edit(m int) {
 	case now == view:
 	case isEmpty(member(now, "content")) && !strings.HasPrefix(member(now, "content"), `"`):
 		above := member(w.rows[m], "parentUuid")
-		if p, ok := w.parents[row.parent]; ok && p.of == "" { // which is gone, too
+		if p, ok := w.parents[row.parent]; ok && p.gone {
 			above = p.uuid
 		}
-		w.rows[m], w.parents[row.uuid] = "", parent{uuid: above}
+		w.rows[m], w.parents[row.uuid] = "", parent{above, true}
 	default:
 		w.rows[m] = setMember(w.rows[m], "message", now)
 	}
@@ -224,6 +241,9 @@ func (w *claudeWriter) edit(m int) {
 func (w *claudeWriter) block(m int, r *result) (string, bool) {
 	switch r.disposition {
 	case answering:
+		if w.moves(&w.h.calls[r.call], r) {
+			return "", false
+		}
 		return w.f.answer(w.h, &w.h.calls[r.call], r), true
 	case kept:
 		return r.raw, true
@@ -239,35 +259,40 @@ func (w *claudeWriter) block(m int, r *result) (string, bool) {
 	return "", false
 }
 
-// addResult adds the row of a new result. It is a child of the row with the call, and the
-// parent of that row's children, so that the chain of any later row has it.
-func (w *claudeWriter) addResult(c *call) {
-	raw, m := w.rows[c.message], c.message
-	uuid, above := w.uuid(raw, c.finalID()), member(raw, "uuid")
-	of := text(above)
-	if n := len(w.behind[m]); n > 0 {
-		above = member(w.behind[m][n-1], "uuid")
+// moves reports whether a result has another place than those of its call's turn.
+func (w *claudeWriter) moves(c *call, r *result) bool { return r.after != c.turn }
+
+// addRow adds a row with the result of a call. It is a child of the last row of the turn, and
+// the parent of that row's children, so that the chain of any later row has it.
+func (w *claudeWriter) addRow(c *call, block string) {
+	last := w.h.turns[c.turn].last
+	for last > c.message && w.rows[last] == "" {
+		last--
 	}
-	w.behind[m] = append(w.behind[m], newRow(raw, "user", uuid, above, w.f.anthropicFormat.message(c)))
-	w.parents[of] = parent{uuid, text(member(w.views[m], "id"))}
+	row, above := w.rows[c.message], member(w.rows[last], "uuid")
+	of := text(above)
+	if n := len(w.behind[last]); n > 0 {
+		above = member(w.behind[last][n-1], "uuid")
+	}
+	uuid := w.uuid(row, c.finalID())
+	w.behind[last] = append(w.behind[last], newRow(row, "user", uuid, above, w.f.results(w.h, 0, []string{block})))
+	w.parents[of] = parent{uuid: uuid}
 }
 
-// linked returns a row with its parent. A row that is not sent to a model keeps it, and so
-// does another row of the same message.
+// linked returns a row with its parent. A row that is not sent to a model keeps a parent that
+// is there.
 func (w *claudeWriter) linked(m int) string {
 	row := readRow(w.rows[m])
 	now, ok := w.parents[row.parent]
-	if below, more := w.parents[text(now.uuid)]; more && now.of == "" {
-		now = below
-	}
-	switch {
-	case !ok || row.parent == "":
+	if !ok || row.parent == "" {
 		return w.rows[m]
-	case row.message == "" && row.kind != "attachment" && now.of != "":
+	}
+	if row.message == "" && row.kind != "attachment" && !now.gone {
 		w.parents[row.uuid] = now
 		return w.rows[m]
-	case row.kind == "assistant" && now.of != "" && now.of == text(member(row.message, "id")):
-		return w.rows[m]
+	}
+	if below, more := w.parents[text(now.uuid)]; more && now.gone {
+		now = below
 	}
 	return setMember(w.rows[m], "parentUuid", now.uuid)
 }

@@ -98,7 +98,7 @@ func (d *document) readObject(start int) error {
 	case member(member(d.text[start:], "state"), "messages") != "":
 		return fmt.Errorf(`patch: not a history: the object has its messages in "state", as stored by sagents; pass that object`)
 	case member(d.text[start:], "role") == "" && member(d.text[start:], "type") == "":
-		return d.named(fmt.Errorf(`patch: not a history: the object has no list %s, and is not a message`, wordList(lists())))
+		return d.named(fmt.Errorf(`patch: not a history: the object has no "messages", "contents", "input", "items", "output" or "data", and is not a message`))
 	}
 	return d.readLines()
 }
