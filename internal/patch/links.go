@@ -3,8 +3,6 @@ package patch
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 )
 
 // refuse makes the repair fail: a structural key of message m is missing or out of
@@ -27,12 +25,10 @@ func (h *history) checkLinks() error {
 	if len(spare) == 0 {
 		return h.refusal
 	}
-	ids, read := map[string]bool{}, map[int]map[string]bool{} // read has, by message, the ids that were found in it
 	named := false
 	names := h.namedIDs()
 	for _, res := range spare {
 		named = named || res.id != "" || h.byName != nil && res.name != ""
-		ids[res.id] = res.id != ""
 		if h.byName != nil && names.mixed(res) {
 			h.refuse(res.message, "a result of %q (id %q) has no place, and only some of the calls or results that it may belong to have an id", res.name, res.id)
 		}
@@ -45,37 +41,21 @@ func (h *history) checkLinks() error {
 	if h.opaque > 0 {
 		h.refuse(h.opaque-1, "it may have a call in an unknown form, and message %d has the result of a call %q, which is not found", spare[0].message, cmp.Or(spare[0].id, spare[0].name))
 	}
-	note := func(m int, id string) {
-		if ids[id] && read[m] == nil {
-			read[m] = map[string]bool{}
-		}
-		if ids[id] {
-			read[m][id] = true
-		}
-	}
 	for c := range h.calls {
 		call := &h.calls[c]
 		if unlinked(call.idText, named) {
 			h.refuse(call.message, "the call of %q has no key with its id, and message %d has a result of a call %q, which may be its own", call.name, spare[0].message, spare[0].id)
 		}
-		note(call.message, call.id)
 	}
 	for r := range h.results {
 		res := &h.results[r]
 		if unlinked(res.idText, linked) {
 			h.refuse(res.message, "a result has no key with the id of its call")
 		}
-		note(res.message, res.id)
 	}
 	for m := range h.messages {
-		if h.role[m] != assistant && h.role[m] != other {
-			continue
-		}
 		if raw := h.at(m); h.role[m] == other && isNull(member(raw, "role")) && isNull(member(raw, "type")) {
 			h.refuse(m, "it has neither a role nor a type, and a result of a call %q has no place", spare[0].id)
-		}
-		if id, at := findText(h.at(m), "", func(s string) bool { return ids[s] && !read[m][s] }); at != "" {
-			h.refuse(m, "it has the id %q in %s, where the format has no call, and a result of that call is elsewhere", id, quote(at[1:]))
 		}
 	}
 	return h.refusal
@@ -176,85 +156,4 @@ func (h *history) isBare(t *turn) bool {
 		}
 	}
 	return true
-}
-
-// findText returns the first text in a JSON value that is wanted, and the keys that
-// lead to it. The id of the value itself, args and the text of a message are no places
-// for it.
-func findText(value, path string, wanted func(string) bool) (found, at string) {
-	for name, v := range members(value) {
-		switch {
-		case path == "" && name == "id", oneOf(name, "input args arguments action operation"), v[0] == '"' && oneOf(name, "content text name output"):
-		case v[0] == '"':
-			if s := text(v); s != "" && wanted(s) {
-				return s, path + "." + name
-			}
-		default:
-			if found, at = findText(v, path+"."+name, wanted); at != "" {
-				return found, at
-			}
-		}
-	}
-	for _, e := range elements(value) {
-		if found, at = findText(e, path, wanted); at != "" {
-			return found, at
-		}
-	}
-	return "", ""
-}
-
-// checkUnread refuses the history if a call would get a text as its result, and a later
-// message has its id in a place that is not read: it may be the real result.
-func (h *history) checkUnread() error {
-	open := map[string]int{} // the first such call's message, by id
-	for c := len(h.calls) - 1; c >= 0; c-- {
-		if call := &h.calls[c]; call.id != "" && call.content != "" && !call.real() {
-			open[call.id] = call.message
-		}
-	}
-	if len(open) == 0 || h.format.about().shape == AIUI { // whose results are parts of the call
-		return h.refusal
-	}
-	for m := range h.messages {
-		parts := h.role[m] == tool && h.format.about().shape == AIModel // not the message is the result
-		if h.role[m] != user && h.role[m] != other && !parts {
-			continue
-		}
-		unread := func(id string) bool {
-			of, ok := open[id]
-			return ok && of < m && !slices.ContainsFunc(h.resultsIn(m), func(r result) bool { return r.id == id })
-		}
-		if id, at := findID(h.at(m), 0, unread); at != "" {
-			h.refuse(m, "it has the id of the call %q as %q, where the format has no result", id, at)
-		}
-	}
-	return h.refusal
-}
-
-// findID returns the first id in a message, or in a block of it, that is wanted, and
-// its key. The message's own id, and what a block quotes, are no places for it.
-func findID(value string, depth int, wanted func(string) bool) (found, at string) {
-	for name, v := range members(value) {
-		switch {
-		case v[0] == '"':
-			own := depth == 0 && name == "id"
-			if s := text(v); !own && strings.HasSuffix(strings.ToLower(name), "id") && wanted(s) {
-				return s, name
-			}
-		case v[0] == '{' && depth == 0 && oneOf(name, "data kwargs"):
-			found, at = findID(v, 0, wanted)
-		case v[0] == '{' && depth == 1 && !oneOf(name, "input args arguments output response metadata"):
-			found, at = findID(v, 2, wanted)
-		case v[0] == '[' && depth == 0 && oneOf(name, "content parts"):
-			for _, block := range elements(v) {
-				if found, at = findID(block, 1, wanted); at != "" {
-					break
-				}
-			}
-		}
-		if at != "" {
-			return found, at
-		}
-	}
-	return "", ""
 }

@@ -94,9 +94,6 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 		return Repaired{}, err
 	}
 	h.decide()
-	if err := h.checkUnread(); err != nil {
-		return Repaired{}, err
-	}
 	h.out = make([]piece, 0, len(h.messages)+len(h.messages)/8)
 	reader.render(h)
 	if isSpelled {

@@ -69,6 +69,8 @@ func (l lexicon) signs(message string, found []entry) []entry {
 	for name, v := range members(message) {
 		switch {
 		case absent(v), oneOf(name, "role type"):
+		case oneOf(name, "call_id callId"): // of an item without its type
+			found = append(found, entry{word: name})
 		case name == "blocks" && content != "": // a further key
 		case role == "activity" && name == "content": // any JSON
 		default:
