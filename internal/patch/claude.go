@@ -263,7 +263,7 @@ func (w *claudeWriter) block(m int, r *result) (string, bool) {
 func (w *claudeWriter) moves(c *call, r *result) bool { return r.after != c.turn }
 
 // addRow adds a row with the result of a call. It is a child of the last row of the turn, and
-// the parent of that row's children, so that the chain of any later row has it.
+// the parent of that row's children, so that every later row leads to it.
 func (w *claudeWriter) addRow(c *call, block string) {
 	last := w.h.turns[c.turn].last
 	for last > c.message && w.rows[last] == "" {

@@ -103,7 +103,8 @@ func (d *document) readObject(start int) error {
 	return d.readLines()
 }
 
-// lists returns the names of the member that may have the list of messages.
+// lists returns the names of the member that may have the list of messages. A message may
+// have the last three.
 func lists() []string { return []string{"messages", "contents", "input", "items", "output", "data"} }
 
 // findList returns the place of the list in an object that begins at start. The values of
@@ -115,15 +116,16 @@ func (d *document) findList(object string, start int) (at span, err error) {
 		found[m.Key] = span{from, from + len(m.Value.Raw)}
 	}
 	value := func(name string) string { return d.text[found[name].from:found[name].to] }
-	for _, name := range lists() {
+	message := value("role") != "" || value("type") != ""
+	for i, name := range lists() {
 		switch list := value(name); {
-		case list == "", d.field != "" && !couldHold(list, maxHeld):
+		case list == "", message && i > 2, d.field != "" && !couldHold(list, maxHeld):
 		case d.field != "":
 			return span{}, fmt.Errorf("patch: the object has two lists, %q and %q; pass one of them", d.field, name)
 		case list[0] == '[':
 			d.field, at = name, found[name]
 			d.continues = name == "input" && (hasText(object, "previous_response_id") || hasText(object, "conversation"))
-		case value("role") == "" && value("type") == "" && err == nil:
+		case !message && err == nil:
 			err = fmt.Errorf("patch: not a history: %q is %s, not a list", name, describeKind(list))
 		}
 	}

@@ -39,8 +39,9 @@ type Replacement struct {
 // Repair returns the history with exactly one result for each call, in the place
 // that the shape requires.
 //
-// The input is a JSON list of messages, an object with such a list as "messages",
-// "contents" or "input", or one message per line. It is never modified. If shape is "" or Auto,
+// The input is a JSON list of messages, an object with such a list (as "messages",
+// "contents", "input", "items", "output", "data" or "values.messages"), or one message per
+// line. It is never modified. If shape is "" or Auto,
 // the shape is detected.
 //
 // Repair returns an error that names the place if the input is not a history, if it

@@ -140,7 +140,7 @@ func inAgents(m object) object {
 }
 
 // TestClaudeRows repairs random sessions of Claude Code. Each call then has one result,
-// every row is in the chain of its parents, and a session that lacks nothing keeps its
+// the last row leads to every other one, and a session that lacks nothing keeps its
 // bytes.
 func TestClaudeRows(t *testing.T) {
 	n, seed := sampleSize(t, 400/stride)
@@ -247,7 +247,7 @@ func wrongRows(t *testing.T, history []byte) string {
 		}
 	}
 	if rows > 0 {
-		return fmt.Sprintf("%d rows are not in the chain of the last one", rows)
+		return fmt.Sprintf("%d rows do not precede the last one", rows)
 	}
 	return ""
 }
