@@ -46,23 +46,15 @@ func (s spelling) close(h *history) {
 // renamed returns an object with other names of its members. names has pairs of an old and
 // a new name, separated by a colon.
 func renamed(object string, names ...string) string {
-	var b strings.Builder
-	kept, start := 0, blank(object)
-	for m := valueOf(object).Members(); m.Next(); {
+	var b []string
+	for name, v := range members(object) {
 		for _, pair := range names {
-			if old, now, _ := strings.Cut(pair, ":"); m.Key == old {
-				end := start + m.Offset()
-				from := kept + strings.LastIndex(object[kept:end], quote(old))
-				if from < kept { // the name is written with an escape
-					break
-				}
-				b.WriteString(object[kept:from])
-				b.WriteString(quote(now))
-				kept = from + len(quote(old))
+			if old, now, _ := strings.Cut(pair, ":"); old == name {
+				name = now
 				break
 			}
 		}
+		b = append(b, quote(name)+":"+v)
 	}
-	b.WriteString(object[kept:])
-	return b.String()
+	return "{" + strings.Join(b, ",") + "}"
 }
