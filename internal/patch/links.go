@@ -3,6 +3,8 @@ package patch
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // refuse makes the repair fail: a structural key of message m is missing or out of
@@ -156,4 +158,52 @@ func (h *history) isBare(t *turn) bool {
 		}
 	}
 	return true
+}
+
+// checkUnread refuses the history if a call would get a text as its result, and a later
+// message has its id under a key that is not read: it may be the real result.
+func (h *history) checkUnread() error {
+	open := map[string]int{} // the first such call's message, by id
+	for c := len(h.calls) - 1; c >= 0; c-- {
+		if call := &h.calls[c]; call.id != "" && call.content != "" && !call.real() && h.format.about().shape != AIUI {
+			open[call.id] = call.message
+		}
+	}
+	for m := 0; m < len(h.messages) && len(open) > 0; m++ {
+		parts := h.role[m] == tool && h.format.about().shape == AIModel // not the message is the result
+		if h.role[m] != user && h.role[m] != other && !parts {
+			continue
+		}
+		unread := func(id string) bool {
+			of, ok := open[id]
+			return ok && of < m && !slices.ContainsFunc(h.resultsIn(m), func(r result) bool { return r.id == id })
+		}
+		if id, at := findID(h.at(m), 0, unread); at != "" {
+			h.refuse(m, "it has the id of the call %q as %q, where the format has no result", id, at)
+		}
+	}
+	return h.refusal
+}
+
+// findID returns the first id in a message, or in a block of it, that is wanted, and
+// its key. The message's own id, and what a block quotes, are no places for it.
+func findID(value string, depth int, wanted func(string) bool) (found, at string) {
+	for name, v := range members(value) {
+		switch {
+		case v[0] == '"' && (depth > 0 || name != "id") && strings.HasSuffix(strings.ToLower(name), "id") && wanted(text(v)):
+			return text(v), name
+		case v[0] == '{' && depth < 3 && !oneOf(name, "input args arguments output response metadata"):
+			found, at = findID(v, depth+1, wanted)
+		case v[0] == '[' && depth == 0 && oneOf(name, "content parts"):
+			for _, block := range elements(v) {
+				if at == "" {
+					found, at = findID(block, 1, wanted)
+				}
+			}
+		}
+		if at != "" {
+			break
+		}
+	}
+	return found, at
 }

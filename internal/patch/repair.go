@@ -41,8 +41,7 @@ type Replacement struct {
 //
 // The input is a JSON list of messages, an object with such a list (as "messages",
 // "contents", "input", "items", "output", "data" or "values.messages"), or one message per
-// line. It is never modified. If shape is "" or Auto,
-// the shape is detected.
+// line. It is never modified. If shape is "" or Auto, the shape is detected.
 //
 // Repair returns an error that names the place if the input is not a history, if it
 // may have several shapes, or if it exceeds a limit (ErrLimit).
@@ -95,6 +94,9 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 		return Repaired{}, err
 	}
 	h.decide()
+	if err := h.checkUnread(); err != nil {
+		return Repaired{}, err
+	}
 	h.out = make([]piece, 0, len(h.messages)+len(h.messages)/8)
 	reader.render(h)
 	if isSpelled {
