@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -10,7 +11,7 @@ type foreignFormat struct {
 	name    string
 	refused string // words, each of which refuses the history
 	signs   string // further words, and words joined by "+", that only tell its name
-	advice  string // how its messages can be repaired, "" if they must be converted
+	advice  string // what can be passed instead, "" if nothing in its messages
 }
 
 // foreign lists the formats that are not read; the first whose words the messages have
@@ -19,7 +20,7 @@ func foreign() []foreignFormat {
 	return []foreignFormat{
 		{"AI SDK 4", "toolInvocations parts:tool-invocation content:tool-invocation", "", "convert them to UIMessages of AI SDK 5"},
 		{"Mastra", "content{}.format", "threadId+resourceId", "convert them with toAISdkV5Messages"},
-		{"the Agent Development Kit", "", "content{}.parts+author content{}.parts+invocationId content{}.parts+invocation_id events+appName events+app_name", `pass the "content" of each event as gemini`},
+		{"Google ADK (Agent Development Kit)", "", "content{}.parts+author content{}.parts+invocationId content{}.parts+invocation_id events+appName events+app_name", `pass the "content" of each event as gemini`},
 		{"Qwen Code", "", ".message{}.parts+parentUuid toolCallResult+parentUuid", `pass the "message" of each line as gemini`},
 		{"Gemini CLI", "content{}.parts type:gemini", "projectHash displayContent", `pass the history of its client as gemini`},
 		{"pi or OpenClaw", "role:toolResult content:toolCall message.message", "type:session+version", ""},
@@ -32,7 +33,7 @@ func foreign() []foreignFormat {
 		{"Strands", "", "message_id+message{}.content", `pass the "message" of each as bedrock`},
 		{"Continue", "", "message{}.toolCalls contextItems history+sessionId", ""},
 		{"Inspect AI", "tool_calls.function:text", "", `write "function" as an object of name and arguments for openai`},
-		{"Agent Trajectory Interchange Format", "tool_calls.function_name", "schema_version+steps step_id", ""},
+		{"ATIF (Agent Trajectory Interchange Format)", "tool_calls.function_name", "schema_version+steps step_id", ""},
 		{"smolagents", "role:tool-call role:tool-response", "step_number+observations steps+system_prompt", ""},
 		{"OpenHands", "", "action+source+args observation+cause kind+tool_call_id tool_call_metadata", ""},
 		{"A2A", "parts/kind role:ROLE_USER role:ROLE_AGENT", "messageId+parts parts+role:agent", ""},
@@ -78,7 +79,7 @@ func (d *document) foreignError(m int, s entry) error {
 	if name, advice := d.foreignName(); name != "" {
 		return fmt.Errorf("patch: message %d has %s of %s, which cannot be repaired%s (formats: %s)", m, s, name, advice, known)
 	}
-	return fmt.Errorf("patch: message %d has %s, which could be a call or a result, but is of no known format (formats: %s)", m, s, known)
+	return fmt.Errorf("patch: message %d has %s, which could be a call or a result, but is of no known format; convert the message, or remove that if it is neither (formats: %s)", m, s, known)
 }
 
 // named adds the name of the format to an error about messages that are not read.
@@ -103,11 +104,8 @@ func (d *document) foreignName() (name, advice string) {
 			for word := range strings.SplitSeq(sign, "+") {
 				all = all && has[word]
 			}
-			if all && f.advice != "" {
-				return f.name, "; " + f.advice
-			}
 			if all {
-				return f.name, ""
+				return f.name, "; " + cmp.Or(f.advice, "convert its messages")
 			}
 		}
 	}
