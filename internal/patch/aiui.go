@@ -8,7 +8,13 @@ import "strings"
 // https://ai-sdk.dev/docs/reference/ai-sdk-core/ui-message
 type aiUIFormat struct{ *facts }
 
-func aiUI() format { return aiUIFormat{&facts{shape: AIUI, claims: "parts:typed", anyContent: true}} }
+func aiUI() format {
+	return aiUIFormat{&facts{
+		shape: AIUI, anyContent: true,
+		claims: "parts:typed parts:tool-* parts:dynamic-tool",
+		knows:  "parts:data-* parts:text parts:reasoning parts:file",
+	}}
+}
 
 // waits reports whether no message of the user follows the call.
 func (aiUIFormat) waits(h *history, c *call) bool { return c.message > h.lastUser }

@@ -11,7 +11,8 @@ func anthropic() format {
 	return blockShape{anthropicFormat{plainBlocks{&facts{
 		shape: Anthropic, list: "content", resultID: "tool_use_id",
 		claims: "content:tool_use content:tool_result content:thinking content:redacted_thinking " +
-			"content:server_tool_use content:mcp_tool_use content:*_tool_result",
+			"content:server_tool_use content:mcp_tool_use content:*_tool_result content:tool_addition content:tool_removal",
+		knows: "content:tool_reference",
 	}}}}
 }
 

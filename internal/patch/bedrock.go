@@ -8,10 +8,10 @@ import "strings"
 type bedrockFormat struct{ plainBlocks }
 
 func bedrock() format {
+	blocks := "text image document video audio toolUse toolResult reasoningContent cachePoint guardContent citationsContent searchResult"
 	return blockShape{bedrockFormat{plainBlocks{&facts{
 		shape: Bedrock, list: "content", resultID: "toolUseId", inResult: "toolResult",
-		claims: "content:untyped content.toolUse content.toolResult content.cachePoint content.reasoningContent content.guardContent",
-		blocks: "text image document video audio toolUse toolResult reasoningContent cachePoint guardContent citationsContent searchResult",
+		claims: "content:untyped" + inList("content/", blocks), blocks: blocks,
 	}}}}
 }
 

@@ -14,9 +14,11 @@ import (
 type document struct {
 	text     string
 	messages []span
-	list     bool   // a JSON list, otherwise one message per line
-	field    string // "messages", "contents" or "input" if the list is in an object
-	from, to int    // the inside of the list, or all lines
+	views    []string // what a format reads in place of the messages, nil for the messages
+	order    []int    // their indices in the text, nil if they are in its order
+	list     bool     // a JSON list, otherwise one message per line
+	field    string   // the member with the list, if it is in an object
+	from, to int      // the inside of the list, or all lines
 
 	continues   bool // it continues another history, which may have the calls of its results
 	maxMessages int
@@ -24,7 +26,12 @@ type document struct {
 
 type span struct{ from, to int }
 
-func (d *document) at(m int) string { return d.text[d.messages[m].from:d.messages[m].to] }
+func (d *document) at(m int) string {
+	if d.views != nil {
+		return d.views[m]
+	}
+	return d.text[d.messages[m].from:d.messages[m].to]
+}
 
 func parse(text string, limits Limits) (document, error) {
 	d := document{text: text, maxMessages: limits.Messages}
@@ -82,31 +89,50 @@ func (d *document) readItems(from, to int) error {
 }
 
 func (d *document) readObject(start int) error {
-	object := d.text[start:]
-	for _, field := range []string{"messages", "contents", "input"} {
-		list, from := "", 0 // of several members of that name, the last counts
-		for m := jsonscan.ValueOf(object).Members(); m.Next(); {
-			if m.Key == field {
-				list, from = m.Value.Raw, start+m.Offset()
-			}
-		}
-		if list == "" {
-			continue
-		}
-		if list[0] != '[' {
-			return fmt.Errorf("patch: not a history: %q is %s, not a list", field, describeKind(list))
-		}
-		d.field = field
-		d.continues = field == "input" && (hasText(object, "previous_response_id") || hasText(object, "conversation"))
-		return d.readItems(from, from+len(list))
-	}
+	at, err := d.findList(d.text[start:], start)
 	switch {
-	case member(member(object, "state"), "messages") != "":
+	case at.to > 0:
+		return d.readItems(at.from, at.to)
+	case err != nil:
+		return err
+	case member(member(d.text[start:], "state"), "messages") != "":
 		return fmt.Errorf(`patch: not a history: the object has its messages in "state", as stored by sagents; pass that object`)
-	case member(object, "role") == "" && member(object, "type") == "":
-		return fmt.Errorf(`patch: not a history: the object has no "messages", "contents" or "input", and is not a message`)
+	case member(d.text[start:], "role") == "" && member(d.text[start:], "type") == "":
+		return d.named(fmt.Errorf(`patch: not a history: the object has no "messages", "contents", "input", "items", "output" or "data", and is not a message`))
 	}
 	return d.readLines()
+}
+
+// lists returns the names of the member that may have the list of messages. A message may
+// have the last three.
+func lists() []string { return []string{"messages", "contents", "input", "items", "output", "data"} }
+
+// findList returns the place of the list in an object that begins at start. The values of
+// a graph's state are an object that has it.
+func (d *document) findList(object string, start int) (at span, err error) {
+	found := map[string]span{} // of several members of that name, the last counts
+	for m := jsonscan.ValueOf(object).Members(); m.Next(); {
+		from := start + m.Offset()
+		found[m.Key] = span{from, from + len(m.Value.Raw)}
+	}
+	value := func(name string) string { return d.text[found[name].from:found[name].to] }
+	message := value("role") != "" || value("type") != ""
+	for i, name := range lists() {
+		switch list := value(name); {
+		case list == "", message && i > 2, d.field != "" && !couldHold(list, maxHeld):
+		case d.field != "":
+			return span{}, fmt.Errorf("patch: the object has two lists, %q and %q; pass one of them", d.field, name)
+		case list[0] == '[':
+			d.field, at = name, found[name]
+			d.continues = name == "input" && (hasText(object, "previous_response_id") || hasText(object, "conversation"))
+		case !message && err == nil:
+			err = fmt.Errorf("patch: not a history: %q is %s, not a list", name, describeKind(list))
+		}
+	}
+	if values := value("values"); d.field == "" && strings.HasPrefix(values, "{") {
+		return d.findList(values, found["values"].from)
+	}
+	return at, err
 }
 
 // hasText reports whether an object has a member that is neither null nor "".

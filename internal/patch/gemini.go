@@ -11,12 +11,11 @@ import (
 type geminiFormat struct{ plainBlocks }
 
 func gemini() format {
+	parts := "text inlineData inline_data fileData file_data functionCall function_call functionResponse function_response " +
+		"executableCode executable_code codeExecutionResult code_execution_result toolCall tool_call toolResponse tool_response"
 	return blockShape{geminiFormat{plainBlocks{&facts{
 		shape: Gemini, list: "parts", apart: true, anyContent: true,
-		claims: "role:model parts:untyped parts.functionCall parts.functionResponse parts.function_call parts.function_response",
-		knows:  "role:function",
-		blocks: "text inlineData inline_data fileData file_data functionCall function_call functionResponse function_response " +
-			"executableCode executable_code codeExecutionResult code_execution_result toolCall tool_call toolResponse tool_response",
+		claims: "role:model parts:untyped" + inList("parts/", parts), knows: "role:function", blocks: parts,
 	}}}}
 }
 

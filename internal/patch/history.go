@@ -17,6 +17,7 @@ type history struct {
 	provider     provider
 	placeholders []pattern
 	format       format
+	shape        Shape // that of the history, whose messages the format may read in other words
 
 	role    []role // of each message
 	turns   []turn

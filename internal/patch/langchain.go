@@ -16,8 +16,18 @@ func langchain() format {
 		shape: LangChain,
 		claims: "lc type:ai type:AIMessage type:assistant type:human type:HumanMessage type:user type:tool type:ToolMessage " +
 			"type:system type:developer type:function type:remove type:chat type:SystemMessage type:FunctionMessage type:RemoveMessage type:ChatMessage",
+		knows: "type:constructor .tool_calls .invalid_tool_calls .tool_call_chunks .tool_call_id .additional_kwargs .artifact " +
+			".tool_calls.id .tool_calls.name .tool_calls.args .tool_calls.function" + inList(".content:", langchainBlocks),
 	}}}
 }
+
+// langchainBlocks are the types of blocks that can be in a message's content: calls, which
+// are read, and what adapters leave there that repeats a call or was run by the provider.
+const langchainBlocks = "tool_use tool_call invalid_tool_call function_call custom_tool_call tool_result *_tool_result " +
+	"tool_call_chunk input_json_delta server_tool_use server_tool_call server_tool_call_chunk server_tool_result mcp_tool_use " +
+	"functionCall functionResponse executableCode codeExecutionResult executable_code code_execution_result " +
+	"function_call_signature web_search_call file_search_call code_interpreter_call image_generation_call computer_call " +
+	"mcp_call mcp_list_tools mcp_approval_request tool_search_call tool_search_output non_standard reasoning-*"
 
 // invalid is the kind of a call that LangChain could not parse.
 const invalid = "invalid"

@@ -12,7 +12,7 @@ type langchainExFormat struct{ *facts }
 
 func langchainEx() format {
 	return messageShape{langchainExFormat{&facts{
-		shape: LangChainEx, claims: "tool_calls.call_id tool_results", knows: "role:tool tool_calls content:thinking", resultID: "tool_call_id",
+		shape: LangChainEx, claims: "tool_calls.call_id tool_results tool_results.tool_call_id", knows: "role:tool tool_calls content:thinking", resultID: "tool_call_id",
 	}}}
 }
 

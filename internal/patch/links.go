@@ -12,6 +12,9 @@ import (
 // that does not look.
 func (h *history) refuse(m int, format string, args ...any) {
 	if h.refusal == nil && h.opts.Profile == "" {
+		if h.order != nil {
+			m = h.order[m]
+		}
 		h.refusal = fmt.Errorf("patch: message %d: %s", m, fmt.Sprintf(format, args...))
 	}
 }
@@ -24,12 +27,10 @@ func (h *history) checkLinks() error {
 	if len(spare) == 0 {
 		return h.refusal
 	}
-	ids, read := map[string]bool{}, map[int]map[string]bool{} // read has, by message, the ids that were found in it
 	named := false
 	names := h.namedIDs()
 	for _, res := range spare {
 		named = named || res.id != "" || h.byName != nil && res.name != ""
-		ids[res.id] = res.id != ""
 		if h.byName != nil && names.mixed(res) {
 			h.refuse(res.message, "a result of %q (id %q) has no place, and only some of the calls or results that it may belong to have an id", res.name, res.id)
 		}
@@ -42,37 +43,21 @@ func (h *history) checkLinks() error {
 	if h.opaque > 0 {
 		h.refuse(h.opaque-1, "it may have a call in an unknown form, and message %d has the result of a call %q, which is not found", spare[0].message, cmp.Or(spare[0].id, spare[0].name))
 	}
-	note := func(m int, id string) {
-		if ids[id] && read[m] == nil {
-			read[m] = map[string]bool{}
-		}
-		if ids[id] {
-			read[m][id] = true
-		}
-	}
 	for c := range h.calls {
 		call := &h.calls[c]
 		if unlinked(call.idText, named) {
 			h.refuse(call.message, "the call of %q has no key with its id, and message %d has a result of a call %q, which may be its own", call.name, spare[0].message, spare[0].id)
 		}
-		note(call.message, call.id)
 	}
 	for r := range h.results {
 		res := &h.results[r]
 		if unlinked(res.idText, linked) {
 			h.refuse(res.message, "a result has no key with the id of its call")
 		}
-		note(res.message, res.id)
 	}
 	for m := range h.messages {
-		if h.role[m] != assistant && h.role[m] != other {
-			continue
-		}
 		if raw := h.at(m); h.role[m] == other && isNull(member(raw, "role")) && isNull(member(raw, "type")) {
 			h.refuse(m, "it has neither a role nor a type, and a result of a call %q has no place", spare[0].id)
-		}
-		if id, at := findText(h.at(m), "", func(s string) bool { return ids[s] && !read[m][s] }); at != "" {
-			h.refuse(m, "it has the id %q in %s, where the format has no call, and a result of that call is elsewhere", id, quote(at[1:]))
 		}
 	}
 	return h.refusal
@@ -175,44 +160,16 @@ func (h *history) isBare(t *turn) bool {
 	return true
 }
 
-// findText returns the first text in a JSON value that is wanted, and the keys that
-// lead to it. The id of the value itself, args and the text of a message are no places
-// for it.
-func findText(value, path string, wanted func(string) bool) (found, at string) {
-	for name, v := range members(value) {
-		switch {
-		case path == "" && name == "id", oneOf(name, "input args arguments action operation"), v[0] == '"' && oneOf(name, "content text name output"):
-		case v[0] == '"':
-			if s := text(v); s != "" && wanted(s) {
-				return s, path + "." + name
-			}
-		default:
-			if found, at = findText(v, path+"."+name, wanted); at != "" {
-				return found, at
-			}
-		}
-	}
-	for _, e := range elements(value) {
-		if found, at = findText(e, path, wanted); at != "" {
-			return found, at
-		}
-	}
-	return "", ""
-}
-
 // checkUnread refuses the history if a call would get a text as its result, and a later
-// message has its id in a place that is not read: it may be the real result.
+// message has its id under a key that is not read: it may be the real result.
 func (h *history) checkUnread() error {
 	open := map[string]int{} // the first such call's message, by id
 	for c := len(h.calls) - 1; c >= 0; c-- {
-		if call := &h.calls[c]; call.id != "" && call.content != "" && !call.real() {
+		if call := &h.calls[c]; call.id != "" && call.content != "" && !call.real() && h.format.about().shape != AIUI {
 			open[call.id] = call.message
 		}
 	}
-	if len(open) == 0 || h.format.about().shape == AIUI { // whose results are parts of the call
-		return h.refusal
-	}
-	for m := range h.messages {
+	for m := 0; m < len(h.messages) && len(open) > 0; m++ {
 		parts := h.role[m] == tool && h.format.about().shape == AIModel // not the message is the result
 		if h.role[m] != user && h.role[m] != other && !parts {
 			continue
@@ -233,25 +190,20 @@ func (h *history) checkUnread() error {
 func findID(value string, depth int, wanted func(string) bool) (found, at string) {
 	for name, v := range members(value) {
 		switch {
-		case v[0] == '"':
-			own := depth == 0 && name == "id"
-			if s := text(v); !own && strings.HasSuffix(strings.ToLower(name), "id") && wanted(s) {
-				return s, name
-			}
-		case v[0] == '{' && depth == 0 && oneOf(name, "data kwargs"):
-			found, at = findID(v, 0, wanted)
-		case v[0] == '{' && depth == 1 && !oneOf(name, "input args arguments output response metadata"):
-			found, at = findID(v, 2, wanted)
+		case v[0] == '"' && (depth > 0 || name != "id") && strings.HasSuffix(strings.ToLower(name), "id") && wanted(text(v)):
+			return text(v), name
+		case v[0] == '{' && depth < 3 && !oneOf(name, "input args arguments output response metadata"):
+			found, at = findID(v, depth+1, wanted)
 		case v[0] == '[' && depth == 0 && oneOf(name, "content parts"):
 			for _, block := range elements(v) {
-				if found, at = findID(block, 1, wanted); at != "" {
-					break
+				if at == "" {
+					found, at = findID(block, 1, wanted)
 				}
 			}
 		}
 		if at != "" {
-			return found, at
+			break
 		}
 	}
-	return "", ""
+	return found, at
 }

@@ -11,7 +11,8 @@ func openAI() format {
 	return messageShape{openAIFormat{&facts{
 		shape:  OpenAI,
 		claims: "tool_calls.function tool_calls.custom tool_call_id",
-		knows:  "role:tool role:developer role:function tool_calls content:thinking content:redacted_thinking", calls: "tool_calls", resultID: "tool_call_id",
+		knows: "role:tool role:developer role:function tool_calls function_call tool_args executed_tools content:thinking content:redacted_thinking " +
+			"content:tool_reference content:tool_file", calls: "tool_calls", resultID: "tool_call_id",
 	}}}
 }
 

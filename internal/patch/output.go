@@ -91,7 +91,7 @@ func (h *history) finish(input []byte) Repaired {
 		op.From, op.To = strings.Clone(op.From), strings.Clone(op.To)
 	}
 	r := Report{
-		Format: h.format.about().shape, Profile: h.opts.Profile, Patched: first >= 0, In: len(h.messages), Out: len(h.out),
+		Format: h.shape, Profile: h.opts.Profile, Patched: first >= 0, In: len(h.messages), Out: len(h.out),
 		Ops: h.ops, FirstChange: first, ViolationsLeft: h.violations(),
 	}
 	r.Sendable = len(r.ViolationsLeft) == 0

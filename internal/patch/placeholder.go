@@ -25,6 +25,8 @@ func writers() [][2]string {
 		{"Task was interrupted before this tool call could be completed.", "Roo Code"},
 		{"Context condensation triggered. Tool execution deferred.", "Roo Code"},
 		{"[migration] Tool result missing in legacy conversation history.", "Cline"},
+		{"[Tool result missing due to internal error]", "Claude Code"},
+		{"[Tool call interrupted: the session ended before this call's result was recorded, so its outcome is unknown. Check whether it took effect before relying on it or running it again.]", "Claude Code"},
 		{"[openclaw] missing tool result in session history; inserted synthetic error result for transcript repair.", "OpenClaw"},
 		{"Error: user cancelled assistant tool calling", "Crush"},
 		{"tool call was interrupted and did not produce a result, you may retry", "Crush"},

@@ -38,9 +38,9 @@ type Replacement struct {
 // Repair returns the history with exactly one result for each call, in the place
 // that the shape requires.
 //
-// The input is a JSON list of messages, an object with such a list as "messages",
-// "contents" or "input", or one message per line. It is never modified. If shape is "" or Auto,
-// the shape is detected.
+// The input is a JSON list of messages, an object with such a list (as "messages",
+// "contents", "input", "items", "output", "data" or "values.messages"), or one message per
+// line. It is never modified. If shape is "" or Auto, the shape is detected.
 //
 // Repair returns an error that names the place if the input is not a history, if it
 // may have several shapes, or if it exceeds a limit (ErrLimit).
@@ -71,7 +71,13 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 			return Repaired{}, err
 		}
 	}
-	h := newHistory(d, f, o)
+	reader := f
+	s, isSpelled := f.(spelled)
+	if isSpelled {
+		reader = s.open(&d)
+	}
+	h := newHistory(d, reader, o)
+	h.shape = f.about().shape
 	if err := h.read(); err != nil {
 		return Repaired{}, err
 	}
@@ -91,6 +97,9 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 		return Repaired{}, err
 	}
 	h.out = make([]piece, 0, len(h.messages)+len(h.messages)/8)
-	f.render(h)
+	reader.render(h)
+	if isSpelled {
+		s.close(h)
+	}
 	return h.finish(history), nil
 }

@@ -12,7 +12,7 @@ type responsesFormat struct{ *facts }
 
 func responses() format {
 	f := &facts{shape: Responses, claims: "call_id", knows: "role:developer"}
-	for item := range strings.FieldsSeq(callItems + " " + resultItems + " " + modelItems + " message reasoning item_reference mcp_approval_response") {
+	for item := range strings.FieldsSeq(callItems + " " + resultItems + " " + modelItems + " reasoning item_reference mcp_approval_response") {
 		f.claims += " type:" + item
 	}
 	return messageShape{responsesFormat{f}}

@@ -21,6 +21,10 @@ const (
 	AIUI        Shape = "ai-ui"
 	AIModel     Shape = "ai-model"
 	AGUI        Shape = "ag-ui"
+
+	ClaudeCode    Shape = "claude-code"
+	OpenAIAgents  Shape = "openai-agents"
+	OpenTelemetry Shape = "otel"
 )
 
 // Auto makes Repair detect the shape from the messages.
@@ -29,6 +33,7 @@ const Auto Shape = "auto"
 // shapes lists the formats; each is one file.
 var shapes = [...]format{
 	responses(), langchain(), anthropic(), openAI(), bedrock(), gemini(), langchainEx(), agui(), aiModel(), aiUI(),
+	claudeCode(), openAIAgents(), openTelemetry(),
 }
 
 // facts are what distinguishes a format from the others, apart from its code. The methods
@@ -131,32 +136,12 @@ func formatNamed(shape Shape) format {
 	return nil
 }
 
-// formatOf returns the format of that name, or the one that the messages show. A
-// message with a structural key of another shape is an error.
-func formatOf(shape Shape, d *document) (format, error) {
-	l := newLexicon()
-	if f := formatNamed(shape); f != nil {
-		return f, checkSigns(d, l, f)
-	}
-	if shape != "" && shape != Auto {
-		return nil, fmt.Errorf("patch: unknown history format %q (known: %s)", shape, wordList(Repairable()))
-	}
-	f, err := recognise(d, l)
-	if f == nil && err == nil {
-		f, err = plainFormat(d)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return f, checkSigns(d, l, f)
-}
-
 // plainFormat returns the format of a history without any sign of a shape. A
 // history that only has roles and texts is the same in several shapes, and needs no
 // repair.
 func plainFormat(d *document) (format, error) {
 	switch d.field {
-	case "input":
+	case "input", "output":
 		return formatNamed(Responses), nil
 	case "contents":
 		return formatNamed(Gemini), nil
@@ -165,7 +150,7 @@ func plainFormat(d *document) (format, error) {
 		var kind, role, content string
 		scan(d.at(m), to{"type", &kind}, to{"role", &role}, to{"content", &content})
 		switch {
-		case text(kind) == "message":
+		case text(kind) == "message" && text(role) != "":
 			return formatNamed(Responses), nil
 		case text(role) == "tool" && strings.HasPrefix(content, "[") && isEmpty(content):
 			return formatNamed(AIModel), nil // the only one whose results are parts of such a message
@@ -185,6 +170,14 @@ func hasContent(message string) bool {
 		}
 	}
 	return false
+}
+
+// inList returns words with what a vocabulary has before them, each behind a space.
+func inList(before, words string) (list string) {
+	for w := range strings.FieldsSeq(words) {
+		list += " " + before + w
+	}
+	return list
 }
 
 // oneOf reports whether a word is in a list of words separated by spaces.

@@ -7,167 +7,214 @@ import (
 	"strings"
 )
 
-// vocabulary has the words that distinguish the messages of one shape from those
-// of others. A word is a structural key, role or type, with the place where it
-// counts:
+// A message is of a format if the format knows every part of it that could hold a call
+// or a result. The vocabulary of a format has the words of such parts, and of the parts
+// that distinguish it from others:
 //
 //	role:tool            the role of a message
 //	type:function_call   the type of a message that has no role
-//	tool_calls           a key of a message
+//	user.message         a type, and a member that is a message itself
+//	tool_calls           a key of a message; .tool_calls: of a LangChain message
 //	tool_calls.function  a key of an element of such a list
 //	content:tool_use     the type of a block of the content
-//	content.toolUse      a key of such a block
-//	parts:tool-call      the type of a part; parts.functionCall: a key of a part
-//	content:untyped      a block without a type; parts:typed and parts:untyped: a part
+//	content.argsText     a key of a block with a type
+//	content/toolUse      a key of a block without a type
+//	content:untyped      a block without a type or a known key; parts:typed: one with a type
 //	content{}.format     a key of content that is an object
 //
-// Words that no vocabulary has mean nothing: a message may have any further keys. A
-// key with null, an empty list or an empty object counts as absent.
-
-// unread has the names of the shapes that are recognised only to be refused, and
-// their words.
-func unread() map[string]string {
-	return map[string]string{
-		"AI SDK 4":                       "toolInvocations parts:tool-invocation",
-		"Mastra":                         "content{}.format",
-		"gemini-cli":                     "content{}.parts",
-		"Strands":                        "message{}.content",
-		"A2A":                            "parts.kind",
-		"Pydantic AI":                    "parts.part_kind",
-		"Haystack":                       "content.tool_call content.tool_call_result",
-		"LlamaIndex":                     "blocks",
-		"Semantic Kernel":                "items.$type",
-		"Microsoft.Extensions.AI":        "contents.$type",
-		"assistant-ui":                   "content.argsText",
-		"OpenCode":                       "info{}.role",
-		"pi":                             "role:toolResult content:toolCall",
-		"LangChain messages with a role": "tool_calls.args content:tool_call content:invalid_tool_call content:function_call content:custom_tool_call",
-		"":                               "tool_calls:unknown toolCalls:unknown",
-	}
-}
+// All other parts mean nothing, unless they could hold a call or a result: no format
+// knows those. A key with null, an empty list or an empty object counts as absent.
 
 // lexicon has the words of all vocabularies.
 type lexicon map[string]entry
 
 // entry is a word with the formats that have it, as bits of their indices in
-// shapes. A word of none of them is of a shape that is not read.
+// shapes. A word that none knows is of a format that is not read.
 type entry struct {
 	word          string
 	claims, knows uint32
-	unread        string // the name of that shape
 }
 
 func newLexicon() lexicon {
 	l := lexicon{}
-	for name, words := range unread() {
-		for w := range strings.FieldsSeq(words) {
-			l[w] = entry{word: w, unread: name}
+	for _, f := range foreign() {
+		for w := range strings.FieldsSeq(f.refused) {
+			l[w] = entry{word: w}
 		}
 	}
 	for i, f := range shapes {
 		v, bit := f.about(), uint32(1)<<i
 		for w := range strings.FieldsSeq(v.claims) {
 			e := l[w]
-			l[w] = entry{w, e.claims | bit, e.knows | bit, e.unread}
+			l[w] = entry{w, e.claims | bit, e.knows | bit}
 		}
 		for w := range strings.FieldsSeq(v.knows) {
 			e := l[w]
-			l[w] = entry{w, e.claims, e.knows | bit, e.unread}
+			l[w] = entry{w, e.claims, e.knows | bit}
 		}
 	}
 	return l
 }
 
+// signs appends the words of a message, and those that no format knows.
 func (l lexicon) signs(message string, found []entry) []entry {
 	var kind, role, content string
+	scan(message, to{"type", &kind}, to{"role", &role}, to{"content", &content})
+	kind, role = strings.TrimSuffix(text(kind), "Chunk"), text(role)
+	chat := oneOf(kind, "chat ChatMessage") // whose role is any text
+	if role == "" && kind != "" || chat {
+		return l.typedSigns(kind, message, found)
+	}
+	found = l.add(found, "role:", role, isTool(role))
 	for name, v := range members(message) {
-		switch name {
-		case "type":
-			kind = text(v)
-		case "role":
-			role = text(v)
-		case "content":
-			content = v
+		switch {
+		case absent(v), oneOf(name, "role type"):
+		case oneOf(name, "call_id callId"): // of an item without its type
+			found = append(found, entry{word: name})
+		case name == "blocks" && content != "": // a further key
+		case role == "activity" && name == "content": // any JSON
+		default:
+			found = l.memberSigns("", name, v, found)
 		}
 	}
-	if !oneOf(strings.TrimSuffix(kind, "Chunk"), "chat ChatMessage") { // whose role is any text
-		found = l.add(found, "role:"+role)
-	}
-	if role == "" {
-		found = l.add(found, "type:"+strings.TrimSuffix(kind, "Chunk"))
-	}
-	typed := role == "" && kind != "" // the type tells how to read the other keys
+	return found
+}
+
+// typedSigns adds the words of a message whose type tells how to read its other keys. Only
+// those of LangChain have further keys with calls.
+func (l lexicon) typedSigns(kind, message string, found []entry) []entry {
+	of, known := l["type:"+kind]
+	found = l.add(found, "type:", kind, !known && couldHold(message, maxHeld))
 	for name, v := range members(message) {
 		switch {
 		case absent(v):
-		case typed:
-			if name == "lc" || name == "call_id" {
-				found = l.add(found, name)
-			}
-		case name == "blocks" && content != "": // a further key
-		case role == "activity": // its content is any JSON
-			found = l.add(found, name)
-		default:
-			found = l.memberSigns(name, v, found)
+		case oneOf(name, "lc call_id callId"):
+			found = l.add(found, "", name, false)
+		case name == "message" && v[0] == '{':
+			return l.signs(v, l.add(found, kind, ".message", false))
 		}
+	}
+	langchain := l["lc"].knows
+	if of.knows&langchain == 0 {
+		return found
+	}
+	first := len(found)
+	for name, v := range members(langchainBody(message).fields) {
+		if !absent(v) && !oneOf(name, "type role lc") {
+			found = l.memberSigns(".", name, v, found)
+		}
+	}
+	for i := first; i < len(found); i++ { // a format of rows knows all of such a row
+		found[i].knows |= of.knows &^ langchain
 	}
 	return found
 }
 
-func (l lexicon) add(found []entry, word string) []entry {
-	if e, ok := l[word]; ok {
+// add adds the word of a name at a place if a format knows it, or if it could hold a call.
+func (l lexicon) add(found []entry, place, name string, held bool) []entry {
+	if e, ok := l[place+name]; ok {
 		return append(found, e)
 	}
+	if held {
+		return append(found, entry{word: place + name})
+	}
 	return found
 }
 
-func (l lexicon) memberSigns(name, value string, found []entry) []entry {
-	found = l.add(found, name)
-	switch name {
-	case "content", "parts", "items", "contents", "tool_calls", "toolCalls":
+// addMember adds the word of a member, whose value is only examined if no format knows it.
+func (l lexicon) addMember(found []entry, place, name, value string) []entry {
+	if e, ok := l[place+name]; ok {
+		return append(found, e)
+	}
+	return l.add(found, place, name, holds(name, value, maxHeld))
+}
+
+// memberSigns adds the words of a member. in is "." for a LangChain message.
+func (l lexicon) memberSigns(in, name, value string, found []entry) []entry {
+	if value[0] == '[' && oneOf(name, "content parts items contents tool_calls toolCalls tool_results") {
+		found = l.add(found, in, name, false)
 		for _, e := range elements(value) {
-			found = l.elementSigns(name, e, found)
-		}
-	}
-	switch name {
-	case "content", "message", "info":
-		for key := range members(value) {
-			found = l.add(found, name+"{}."+key)
-		}
-	}
-	return found
-}
-
-func (l lexicon) elementSigns(list, element string, found []entry) []entry {
-	calls := list == "tool_calls" || list == "toolCalls"
-	if element[0] != '{' {
-		if calls {
-			found = l.add(found, list+":unknown")
+			found = l.elementSigns(in+name, e, found)
 		}
 		return found
 	}
-	kind, before := text(member(element, "type")), len(found)
-	for name, v := range members(element) {
-		switch {
-		case kind != "" && oneOf(name, "type kind"):
-		case name == "function" || !absent(v):
-			found = l.add(found, list+"."+name)
+	before := len(found)
+	if value[0] == '{' && oneOf(name, "content message info") {
+		for key := range members(value) {
+			found = l.add(found, name+"{}.", key, false)
 		}
 	}
-	named := len(found) > before
+	if len(found) > before {
+		return l.add(found, in, name, false)
+	}
+	return l.addMember(found, in, name, value)
+}
+
+func (l lexicon) elementSigns(list, element string, found []entry) []entry {
+	kind := ""
+	if element[0] == '{' {
+		kind = text(member(element, "type"))
+	}
+	switch strings.TrimPrefix(list, ".") {
+	case "tool_calls", "toolCalls", "tool_results":
+		return l.callSigns(list, kind, element, found)
+	}
 	switch {
-	case calls && kind == "function" && !named:
-		found = l.add(found, list+".function")
-	case calls && !named:
-		found = l.add(found, list+":unknown")
-	case calls:
-	case kind != "":
-		if serverResult(kind) {
-			kind = "*_tool_result"
+	case element[0] != '{':
+		return found
+	case kind == "":
+		return l.untypedSigns(list, element, found)
+	}
+	free := kind == "text" || strings.HasPrefix(kind, "data-") // a part with any JSON
+	for name, v := range members(element) {
+		if name == "content" || !free && !absent(v) && !oneOf(name, "type kind") {
+			found = l.add(found, list+".", name, false)
 		}
-		found = l.add(l.add(found, list+":"+kind), list+":typed")
-	case !named && !absent(element):
-		found = l.add(found, list+":untyped")
+	}
+	if serverResult(kind) {
+		kind = "*_tool_result"
+	}
+	if _, known := l[list+":"+kind]; known || free {
+		return l.add(l.add(found, list+":", kind, false), list, ":typed", false)
+	}
+	if head, _, ok := strings.Cut(kind, "-"); ok && l[list+":"+head+"-*"].word != "" {
+		kind = head + "-*"
+	}
+	_, known := l[list+":"+kind]
+	return l.add(l.add(found, list+":", kind, !known && couldHold(element, maxHeld)), list, ":typed", false)
+}
+
+// callSigns adds the words of an element of a list of calls or results.
+func (l lexicon) callSigns(list, kind, element string, found []entry) []entry {
+	before, bare := len(found), true
+	for name, v := range members(element) {
+		switch {
+		case name == "function" && v[0] == '"':
+			return l.add(found, list, ".function:text", true)
+		case name == "function" || !absent(v):
+			found = l.add(found, list+".", name, false)
+		}
+		bare = bare && !oneOf(name, "name arguments")
+	}
+	switch {
+	case len(found) > before:
+		return found
+	case kind == "function" && bare:
+		return l.add(found, list, ".function", false)
+	}
+	return l.add(found, list, ":unknown", true)
+}
+
+// untypedSigns adds the words of a block without a type.
+func (l lexicon) untypedSigns(list, element string, found []entry) []entry {
+	before := len(found)
+	for name, v := range members(element) {
+		if !absent(v) {
+			found = l.addMember(found, list+"/", name, v)
+		}
+	}
+	if len(found) == before && !absent(element) {
+		return l.add(found, list, ":untyped", couldHold(element, maxHeld))
 	}
 	return found
 }
@@ -177,74 +224,94 @@ func absent(v string) bool {
 	return v == "null" || (v[0] == '[' || v[0] == '{') && strings.Trim(v, "[]{} \n\t\r") == ""
 }
 
+// formatOf returns the format of that name, or the only one that knows all words of the
+// messages. A word that it does not know is an error.
+func formatOf(shape Shape, d *document) (format, error) {
+	f := formatNamed(shape)
+	if f == nil && shape != "" && shape != Auto {
+		return nil, fmt.Errorf("patch: unknown history format %q (known: %s)", shape, wordList(Repairable()))
+	}
+	l := newLexicon()
+	if f != nil {
+		return f, l.check(d, f)
+	}
+	f, err := l.recognise(d)
+	if f != nil || err != nil {
+		return f, err
+	}
+	if f, err = plainFormat(d); err != nil {
+		return nil, d.named(err)
+	}
+	return f, l.check(d, f)
+}
+
 // recognise returns the format that the messages show, nil if they show none.
-// Messages of two formats, or of a shape that is not read, are an error.
-func recognise(d *document, l lexicon) (format, error) {
-	var found format
-	var bit uint32
-	var by entry
-	at := 0
+func (l lexicon) recognise(d *document) (format, error) {
 	var signs []entry
+	var by entry // the last word that distinguishes a format
+	left, claimed, at := ^uint32(0), uint32(0), 0
 	for m := range d.messages {
 		signs = l.signs(d.at(m), signs[:0])
 		for _, s := range signs {
 			switch {
 			case s.knows == 0:
-				return nil, foreignError(m, s)
-			case s.claims == 0 || s.knows&bit > 0:
-			case found != nil && by.knows&s.claims == 0: // otherwise the new one shares the sign of the old one
-				return nil, fmt.Errorf("patch: the messages are of two formats: message %d has %s of %s, and message %d has %s of %s",
-					at, by, found.about().shape, m, s, shapes[bits.TrailingZeros32(s.claims)].about().shape)
-			default:
-				i := bits.TrailingZeros32(s.claims)
-				found, bit, by, at = shapes[i], 1<<i, s, m
+				return nil, d.foreignError(m, s)
+			case left&s.knows == 0:
+				return nil, d.named(fmt.Errorf("patch: the messages are of two formats: message %d has %s of %s, and message %d has %s of %s",
+					at, by, shapeOf(left), m, s, shapeOf(s.knows)))
+			}
+			left &= s.knows
+			if claimed |= s.claims; s.claims > 0 || by.word == "" {
+				by, at = s, m
 			}
 		}
 	}
-	return found, nil
+	switch {
+	case claimed == 0:
+		return nil, nil
+	case left&claimed > 0:
+		left &= claimed
+	}
+	return shapes[bits.TrailingZeros32(left)], nil
 }
 
-func checkSigns(d *document, l lexicon, f format) error {
+// check refuses messages with a word that the format does not know.
+func (l lexicon) check(d *document, f format) error {
 	i := slices.IndexFunc(shapes[:], func(other format) bool { return other.about().shape == f.about().shape })
-	bit := uint32(1) << i
 	var signs []entry
 	for m := range d.messages {
 		signs = l.signs(d.at(m), signs[:0])
 		for _, s := range signs {
 			switch {
 			case s.knows == 0:
-				return foreignError(m, s)
-			case s.knows&bit == 0:
-				return fmt.Errorf("patch: message %d has %s of %s, which %s does not have (formats: %s)",
-					m, s, shapes[bits.TrailingZeros32(s.knows)].about().shape, f.about().shape, wordList(Repairable()[1:]))
+				return d.foreignError(m, s)
+			case s.knows&(1<<i) == 0:
+				return d.named(fmt.Errorf("patch: message %d has %s of %s, which %s does not have (formats: %s)",
+					m, s, shapeOf(s.knows), f.about().shape, wordList(Repairable()[1:])))
 			}
 		}
 	}
 	return nil
 }
 
-// foreignError refuses a message of a shape that is not read.
-func foreignError(m int, s entry) error {
-	of := s.unread
-	if of != "" {
-		of = " of " + of
-	}
-	return fmt.Errorf("patch: message %d has %s%s, which cannot be repaired (formats: %s)", m, s, of, wordList(Repairable()[1:]))
-}
+func shapeOf(of uint32) Shape { return shapes[bits.TrailingZeros32(of)].about().shape }
 
 func (s entry) String() string {
-	place, name, typed := strings.Cut(s.word, ":")
+	word := strings.TrimPrefix(s.word, ".")
+	place, name, typed := strings.Cut(word, ":")
 	switch {
 	case name == "untyped" || name == "typed":
 		return "an element " + map[string]string{"typed": "with", "untyped": "without"}[name] + ` a type in "` + place + `"`
 	case name == "unknown":
 		return `an element of "` + place + `" that is no known call`
+	case typed && name == "text" && strings.HasSuffix(place, ".function"):
+		return `a call in "` + strings.TrimSuffix(place, ".function") + `" whose "function" is a text`
 	case typed && (place == "role" || place == "type"):
 		return "the " + place + " " + quote(name)
 	case typed:
 		return "a block " + quote(name) + ` in "` + place + `"`
 	}
-	place, name, inside := strings.Cut(strings.Replace(s.word, "{}", "", 1), ".")
+	place, name, inside := strings.Cut(strings.NewReplacer("{}", "", "/", ".").Replace(word), ".")
 	if inside {
 		return "the key " + quote(name) + ` in "` + place + `"`
 	}

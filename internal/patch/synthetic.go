@@ -33,6 +33,9 @@ type Call struct {
 //	bedrock    {"role":"user","content":[{"toolResult":{"status":"error",…}}]}
 //	gemini     {"role":"user","parts":[{"functionResponse":{"response":{"error":…}}}]}
 //	langchain-ex  {"role":"tool","tool_results":[{"is_error":true,…}]}
+//	claude-code  {"type":"user","message":{…}}, the message as for anthropic
+//	openai-agents  {"type":"function_call_result","callId",…}
+//	otel  {"role":"tool","parts":[{"type":"tool_call_response",…}]}
 //
 // An unknown shape is an error.
 func Synthetic(shape Shape, of Call, reason events.Text, text string) (json.RawMessage, error) {

@@ -274,7 +274,7 @@ func TestRefusals(t *testing.T) {
 		{`{"messages":[],"session":"s"}`, 400, `session: there is no event log here`},
 		{`{"messages":7}`, 422, "not a history"},
 		{`{"messages":null}`, 422, "not a history"},
-		{`{"messages":{}}`, 422, `no "messages", "contents" or "input"`},
+		{`{"messages":{}}`, 422, `no "messages", "contents", "input", "items", "output" or "data"`},
 		{`{"messages":[{"role":"user","content":"a"}, 7]}`, 422, "message 1 (byte 32) is a number, not an object"},
 		{`{"messages":[{"role":"user","content":` + deep + `}]}`, 413, "nested deeper than 64 at byte "},
 	} {
