@@ -293,6 +293,7 @@ func (x *exchange) pieces(fn func(piece []byte) bool) error {
 	if err != nil {
 		return x.endOf(err)
 	}
+	src = shortened(src, x.kind)
 	whole := framing(x.kind)
 	buf := make([]byte, 32<<10)
 	var rest []byte
@@ -309,7 +310,10 @@ func (x *exchange) pieces(fn func(piece []byte) bool) error {
 			cut = len(rest)
 		}
 		for cut > 0 {
-			n := min(cut, maxPiece)
+			n := betweenCharacters(rest, min(cut, maxPiece))
+			if n == 0 { // the rest of a character follows
+				break
+			}
 			if !fn(slices.Clone(rest[:n])) {
 				return errLost
 			}

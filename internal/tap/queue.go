@@ -17,7 +17,7 @@ var (
 // Bounds of the bytes of copies that wait to be published.
 const (
 	maxRequest = 32 << 20  // of a request
-	maxWaiting = 8 << 20   // of an answer
+	maxWaiting = 32 << 20  // of an answer
 	maxMemory  = 256 << 20 // of all
 )
 
