@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"unicode/utf8"
@@ -117,4 +121,76 @@ func same(t *testing.T, was, is gjson.Result) {
 			same(t, a[i], b[i])
 		}
 	}
+}
+
+// TestLargeRequests: the copies of many large requests take a bounded memory. A request whose
+// copy does not fit is passed on, and its session has a message that says so, and the answer.
+func TestLargeRequests(t *testing.T) {
+	const requests, size = 20, 30 << 20
+	var peak atomic.Uint64
+	var bodies sync.WaitGroup // all requests are there at the same time
+	bodies.Add(requests)
+	url, l, tp := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, err := io.Copy(io.Discard, r.Body)
+		if err != nil || n < size {
+			t.Errorf("the upstream got %d bytes, %v", n, err)
+		}
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		peak.Store(max(peak.Load(), m.HeapAlloc))
+		bodies.Done()
+		bodies.Wait()
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, chatCall)
+	}), nil)
+	var clients sync.WaitGroup
+	for i := range requests {
+		clients.Go(func() {
+			head, tail := `{"messages":[{"role":"user","content":"`, `"}]}`
+			body := io.MultiReader(strings.NewReader(head), io.LimitReader(repeated("long\\n"), size), strings.NewReader(tail))
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/openai/v1/chat/completions", body)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.ContentLength = int64(len(head) + size + len(tail))
+			req.Header.Set(HeaderSession, "s"+strconv.Itoa(i))
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer res.Body.Close()
+			if got, err := io.ReadAll(res.Body); err != nil || string(got) != chatCall {
+				t.Errorf("the client got %q, %v", got, err)
+			}
+		})
+	}
+	clients.Wait()
+	closeTap(t, tp)
+	story := l.story()
+	for i := range requests {
+		session := "s" + strconv.Itoa(i)
+		read := strings.Contains(story, session+": human long")
+		unread := strings.Contains(strings.Join(l.inputs, "\n"), session+` delta  {"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"(streamer: the tap passed on a request of`)
+		if read == unread || !strings.Contains(story, session+": call call_1 weather") {
+			t.Errorf("session %s: read %v, unread %v", session, read, unread)
+		}
+	}
+	if n := peak.Load(); n > 350<<20 {
+		t.Errorf("the heap has %d MB", n>>20)
+	}
+}
+
+// repeated is an endless text.
+type repeated string
+
+func (r repeated) Read(p []byte) (n int, err error) {
+	for n+len(r) <= len(p) {
+		n += copy(p[n:], r)
+	}
+	if n == 0 {
+		n = copy(p, r)
+	}
+	return n, nil
 }

@@ -117,7 +117,7 @@ type readOn struct {
 }
 
 func (b *readOn) Close() error {
-	if ended, _ := b.to.ended(); ended {
+	if ended, _ := b.x.out.ended(); ended {
 		return b.copied.Close()
 	}
 	b.x.readsOn = true
