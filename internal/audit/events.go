@@ -54,7 +54,7 @@ func (c *comparison) event(e *eventlog.Entry) {
 	s := c.session(e.Token)
 	if e.Forged == "" {
 		if s.erased.After(e.ID) {
-			s.prev = e.Seq
+			s.prev, s.half = e.Seq, true
 			return
 		}
 		if e.Prev != s.prev && e.Type != events.SessionErased && (s.prev != 0 || e.Prev >= c.begin) {

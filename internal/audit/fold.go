@@ -117,7 +117,8 @@ func (f *folding) input(ctx context.Context, in *inputs.Input) error {
 	}
 	f.inputs++
 	state := f.states[in.Token]
-	if state == nil {
+	known := state != nil
+	if !known {
 		state = new(session.State)
 		f.states[in.Token] = state
 		f.part.sessions[in.Token] = &sessionDigest{folded: true}
@@ -125,6 +126,7 @@ func (f *folding) input(ctx context.Context, in *inputs.Input) error {
 	s := f.part.sessions[in.Token]
 	f.out = session.Fold(f.out[:0], state, session.Input{Input: *in, Rules: f.rules.InForce(), Reader: &f.reader})
 	if in.Kind == inputs.Erase { // what was before it may be there in part
+		s.half = s.half || known
 		s.want, s.erased = digest{}, events.ID{Seq: in.Seq}
 		if spelled := f.c.spelled[in.Token]; spelled != nil {
 			spelled.lines[wantedSide] = nil

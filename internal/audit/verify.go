@@ -5,6 +5,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -28,6 +29,7 @@ type Log interface {
 	Entries(ctx context.Context, token string, after uint64, fn func(eventlog.Entry) error) error
 	Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error
 	Head(ctx context.Context, token string) (seq uint64, last events.Record, err error)
+	SessionInputs(ctx context.Context, token string, from uint64, fn func(*inputs.Input) error) error
 	RecentEvents(ctx context.Context, t time.Time) (map[int]eventlog.Recent, error)
 	Blob(ctx context.Context, ref events.Ref) ([]byte, error)
 	LoadCheckpoint(ctx context.Context, p int) (m broker.Checkpoint, rev uint64, err error)
@@ -54,6 +56,9 @@ type Report struct {
 	// Unreadable are the sessions that have events and no snapshot that can be
 	// read, though the checkpoint of their partition relies on one.
 	Unreadable []Unreadable
+	// Half are the tokens of sessions of which something from before their erasure is stored.
+	// A running streamer completes the erasure.
+	Half []string
 }
 
 // Faultless reports whether no session differs and no snapshot is unreadable.
@@ -133,6 +138,9 @@ func (v Verification) Run(ctx context.Context, tokens ...string) (Report, error)
 	if r.Unreadable, err = c.unreadable(ctx); err != nil {
 		return Report{}, err
 	}
+	if r.Half, err = c.half(ctx); err != nil {
+		return Report{}, err
+	}
 	r.Differences, err = c.differences(ctx, wrong)
 	return r, err
 }
@@ -170,6 +178,7 @@ type sessionDigest struct {
 	older     bool      // it began before the first input of the log
 	lost      bool      // it has events of inputs that the log lost
 	erased    events.ID // of its last erasure: earlier events are not compared
+	half      bool      // something was stored from before that
 	prev      uint64    // sequence of its last message in the event log
 	covered   events.ID // id of its last event that a snapshot must cover, by the checkpoint
 	at        time.Time // when that event was stored
@@ -279,6 +288,35 @@ func (c *comparison) unexplained(ctx context.Context, wrong []string) (kept []st
 	return kept, nil
 }
 
+// half returns the sessions of which something from before their erasure is still stored, in
+// order: it may have been deleted since it was read.
+func (c *comparison) half(ctx context.Context) (list []string, err error) {
+	c.each(func(token string, s *sessionDigest) {
+		if s.half {
+			list = append(list, token)
+		}
+	})
+	slices.Sort(list)
+	gone := func(token string) bool {
+		s, before := c.session(token), false
+		failed := c.Log.Events(ctx, token, 0, func(e events.Record) error {
+			before = s.erased.After(e.ID)
+			return broker.ErrStop
+		})
+		if !before && (failed == nil || errors.Is(failed, broker.ErrStop)) {
+			failed = c.Log.SessionInputs(ctx, token, 0, func(in *inputs.Input) error {
+				before = in.Seq < s.erased.Seq
+				return broker.ErrStop
+			})
+		}
+		if failed != nil && !errors.Is(failed, broker.ErrStop) {
+			err = failed
+		}
+		return !before
+	}
+	return slices.DeleteFunc(list, gone), err
+}
+
 func (c *comparison) report(tokens []string) Report {
 	r := Report{Events: c.events}
 	for _, p := range c.parts {
@@ -318,9 +356,15 @@ func (r *Report) Print(w io.Writer) {
 	if n := len(r.Unreadable); n > namedAtMost {
 		fmt.Fprintf(w, "... and %d more sessions whose snapshots cannot be read\n", n-namedAtMost)
 	}
+	for _, token := range r.Half[:min(namedAtMost, len(r.Half))] {
+		fmt.Fprintf(w, "session %s: half erased; a running streamer completes that within minutes, or erase it again\n", token)
+	}
 	fmt.Fprintf(w, "%d inputs folded again: %d sessions with %d events compared, %d differ", r.Inputs, r.Sessions, r.Events, len(r.Differences))
 	if n := len(r.Unreadable); n > 0 {
 		fmt.Fprintf(w, "; %d sessions have events and no snapshot that can be read", n)
+	}
+	if n := len(r.Half); n > 0 {
+		fmt.Fprintf(w, "; %d sessions are half erased", n)
 	}
 	if r.Older > 0 {
 		fmt.Fprintf(w, "; %d sessions began before the input log does and were not compared", r.Older)

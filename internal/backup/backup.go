@@ -4,7 +4,8 @@
 // It promises:
 //   - A backup that is complete has the file streamer-backup.json. A restored streamer
 //     continues as after a crash at the time of the backup.
-//   - A restore that fails leaves none of the streams that it created.
+//   - A restore that fails leaves none of the streams that it created, and changes no
+//     other: whatever the files of a backup say, it creates streams of streamer alone.
 //   - It changes no order and makes no duplicates: messages keep their sequences.
 package backup
 
@@ -16,12 +17,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"streamer/internal/broker"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Subjects of the JetStream API for backups; the name of a stream follows.
@@ -44,7 +48,7 @@ const (
 // checkpoints. Therefore each stream is copied before the ones that it refers to or
 // that its content is derived from: a checkpoint relies on snapshots, and all refer
 // to inputs. A restored worker then finds the state after a crash.
-var copied = [...]string{"KV_STREAMER_CHECKPOINT", "KV_STREAMER_SNAPSHOT", broker.StreamEvents, "STREAMER_BLOBS", broker.StreamInputs}
+var copied = [...]string{broker.StreamDead, "KV_STREAMER_CHECKPOINT", "KV_STREAMER_SNAPSHOT", broker.StreamEvents, "STREAMER_BLOBS", broker.StreamInputs}
 
 // members is the stream that is not copied.
 const members = "KV_STREAMER_MEMBER"
@@ -112,6 +116,11 @@ func Create(ctx context.Context, b *broker.Broker, dir string, report Report) er
 	}
 	all := manifest{At: time.Now().UTC(), Partitions: b.Partitions()}
 	for _, name := range copied {
+		if name == broker.StreamDead { // there is none without a sink
+			if _, exists, err := b.StreamEnd(ctx, name); err == nil && !exists {
+				continue
+			}
+		}
 		one, err := create(ctx, b.Conn(), name, filepath.Join(dir, name), report)
 		if err != nil {
 			return fmt.Errorf("backup of stream %s: %w", name, err)
@@ -194,15 +203,17 @@ func next(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
 }
 
 // Restore creates the streams from a backup, on the server of opts. There must be none
-// of them yet. Of the options of the streams only Replicas applies. If an error is returned, the streams
-// that it created are deleted.
+// of them yet. Of the options of the streams only Replicas applies. If an error is
+// returned, the streams that it created are deleted.
 func Restore(ctx context.Context, opts broker.Options, dir string, report Report) (err error) {
-	var all manifest
-	switch err := readJSON(filepath.Join(dir, manifestFile), &all); {
-	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("restore: %s is not a complete backup: %w", dir, err)
-	case err != nil:
+	files, err := os.OpenRoot(dir) // a link in a backup leads nowhere else
+	if err != nil {
 		return fmt.Errorf("restore: %w", err)
+	}
+	defer files.Close()
+	list, err := read(files)
+	if err != nil {
+		return fmt.Errorf("restore: %s: %w", dir, err)
 	}
 	b, err := broker.OpenBare(ctx, opts)
 	if err != nil {
@@ -215,12 +226,88 @@ func Restore(ctx context.Context, opts broker.Options, dir string, report Report
 	if report.Into != nil {
 		report.Into(fmt.Sprintf("the NATS server %s at %s", b.Conn().ConnectedServerName(), b.Conn().ConnectedUrlRedacted()))
 	}
-	for i, one := range all.Streams {
-		if err := restore(ctx, b, opts, one, filepath.Join(dir, one.Name), report); err != nil {
-			remove(ctx, b.Conn(), all.Streams[:i+1])
+	for i, one := range list {
+		created, err := restore(ctx, b, opts, one, files, report)
+		if created {
+			i++
+		}
+		if err != nil {
+			remove(ctx, b.Conn(), list[:i])
 			return fmt.Errorf("restore of stream %s: %w", one.Name, err)
 		}
-		report.done(one)
+		report.done(one.Stream)
+	}
+	return nil
+}
+
+// source is a stream that is to be restored, with the content of its streamFile.
+type source struct {
+	Stream
+	was streamCopy
+}
+
+// read returns the streams of a backup. They are the streams that a backup copies, with
+// their own names, subjects and destinations.
+func read(files *os.Root) (list []source, err error) {
+	var all manifest
+	switch err := readJSON(files, manifestFile, &all); {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("not a complete backup: %w", err)
+	case err != nil:
+		return nil, err
+	}
+	missing := slices.Clone(copied[:])
+	for _, one := range all.Streams {
+		i := slices.Index(missing, one.Name)
+		if i < 0 {
+			return nil, fmt.Errorf("%s names the stream %q, which no backup has, or has once", manifestFile, one.Name)
+		}
+		missing = slices.Delete(missing, i, i+1)
+		s := source{Stream: one}
+		if err := readJSON(files, filepath.Join(one.Name, streamFile), &s.was); err != nil {
+			return nil, err
+		}
+		if err := s.was.check(one.Name); err != nil {
+			return nil, fmt.Errorf("%s/%s: %w", one.Name, streamFile, err)
+		}
+		list = append(list, s)
+	}
+	missing = slices.DeleteFunc(missing, func(name string) bool { return name == broker.StreamDead })
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("not a complete backup: it lacks the streams %s", strings.Join(missing, ", "))
+	}
+	return list, nil
+}
+
+// check returns an error if the configuration would write to, or read from, anything but
+// the stream's own subjects.
+func (c *streamCopy) check(name string) error {
+	text, err := json.Marshal(c.Config)
+	if err != nil {
+		return err
+	}
+	var config jetstream.StreamConfig
+	if err := json.Unmarshal(text, &config); err != nil {
+		return err
+	}
+	own := broker.Destinations(name)
+	subjects := slices.Clone(config.Subjects)
+	if t := config.SubjectTransform; t != nil {
+		subjects = append(subjects, t.Destination)
+	}
+	if r := config.RePublish; r != nil {
+		subjects = append(subjects, r.Destination)
+	}
+	switch {
+	case config.Name != name:
+		return fmt.Errorf("the configuration is that of a stream %q", config.Name)
+	case config.Mirror != nil || len(config.Sources) > 0:
+		return errors.New("the stream copies another one")
+	}
+	for _, s := range subjects {
+		if !slices.ContainsFunc(own, func(root string) bool { return strings.HasPrefix(s, root) }) {
+			return fmt.Errorf("the stream has the subject %q; need one of %s", s, strings.Join(own, ", "))
+		}
 	}
 	return nil
 }
@@ -243,7 +330,7 @@ func vacant(ctx context.Context, b *broker.Broker, opts broker.Options) error {
 
 // remove deletes the streams that a failed restore has created, so that it can be
 // repeated. A stream that cannot be deleted is named by the next restore.
-func remove(ctx context.Context, nc *nats.Conn, list []Stream) {
+func remove(ctx context.Context, nc *nats.Conn, list []source) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), chunkTime)
 	defer cancel()
 	for _, one := range list {
@@ -251,42 +338,40 @@ func remove(ctx context.Context, nc *nats.Conn, list []Stream) {
 	}
 }
 
-func restore(ctx context.Context, b *broker.Broker, opts broker.Options, one Stream, dir string, report Report) error {
-	var was streamCopy
-	if err := readJSON(filepath.Join(dir, streamFile), &was); err != nil {
-		return err
-	}
+// restore creates a stream. It reports whether the server acknowledged that: another
+// process may have created one of that name meanwhile.
+func restore(ctx context.Context, b *broker.Broker, opts broker.Options, one source, files *os.Root, report Report) (created bool, err error) {
 	if opts.Replicas != 0 || opts.URL == "" {
-		was.Config["num_replicas"] = json.RawMessage(strconv.Itoa(max(opts.Replicas, 1)))
+		one.was.Config["num_replicas"] = json.RawMessage(strconv.Itoa(max(opts.Replicas, 1)))
 	}
-	file, err := os.Open(filepath.Join(dir, dataFile))
+	file, err := files.Open(filepath.Join(one.Name, dataFile))
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer file.Close()
 	var answer struct {
 		To string `json:"deliver_subject"`
 	}
-	request, err := json.Marshal(was)
+	request, err := json.Marshal(one.was)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := ask(ctx, b.Conn(), apiRestore+one.Name, request, &answer); err != nil {
-		return err
+		return false, err
 	}
 	if err := sendChunks(ctx, b.Conn(), answer.To, file, func(n int64) { report.copied(one.Name, n, one.Bytes) }); err != nil {
-		return err
+		return false, err
 	}
 	last, exists, err := b.StreamEnd(ctx, one.Name)
 	switch {
 	case err != nil:
-		return err
+		return true, err
 	case !exists:
-		return errors.New("the server did not create it")
+		return false, errors.New("the server did not create it")
 	case last != one.Last:
-		return fmt.Errorf("its last message is %d, %d in the backup", last, one.Last)
+		return true, fmt.Errorf("its last message is %d, %d in the backup", last, one.Last)
 	}
-	return nil
+	return true, nil
 }
 
 // sendChunks sends a file to the subject that restores a stream. The server refuses
@@ -344,8 +429,8 @@ func writeJSON(path string, v any) error {
 	return os.WriteFile(path, append(text, '\n'), 0o600)
 }
 
-func readJSON(path string, v any) error {
-	text, err := os.ReadFile(path)
+func readJSON(files *os.Root, path string, v any) error {
+	text, err := files.ReadFile(path)
 	if err != nil {
 		return err
 	}

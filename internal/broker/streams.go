@@ -37,6 +37,22 @@ const (
 	rootMembers     = "$KV.STREAMER_MEMBER."
 )
 
+// Destinations returns the roots of the subjects under which a stream stores or
+// republishes messages.
+func Destinations(stream string) []string {
+	switch stream {
+	case StreamInputs:
+		return []string{"llm.", "_llm."}
+	case StreamEvents:
+		return []string{"_toolcalls.", "toolcalls."}
+	case StreamDead:
+		return []string{RootDead}
+	case streamBlobs:
+		return []string{rootBlobs}
+	}
+	return []string{"$KV." + strings.TrimPrefix(stream, "KV_") + "."}
+}
+
 // Metadata of the streams. These values must never change while a process relies on
 // them.
 const (

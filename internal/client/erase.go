@@ -30,12 +30,14 @@ const forgetTime = 10 * time.Minute
 // erasure deletes all that is stored of a session. An input states its place: what is
 // folded behind it is a new session with the same name. When the event that follows is
 // stored, and the snapshot behind it, nothing needs what was before, and it is purged.
-// An erasure that ended in the middle is completed by the next one.
+// A record says until then that it has begun: an erasure that ended in the middle is
+// completed by Resume, or by the next one.
 type erasure struct {
 	*Broker
-	token string
-	keep  time.Duration // unreferencedFor
-	done  gateway.Erased
+	token  string
+	keep   time.Duration // unreferencedFor
+	done   gateway.Erased
+	record broker.Erasure
 
 	seq   uint64    // of the input
 	event uint64    // sequence of its event
@@ -91,11 +93,14 @@ func (e *erasure) run(ctx context.Context) error {
 	if err := e.remove(ctx); err != nil || e.seq == 0 {
 		return err
 	}
-	return e.eraseChunks(ctx)
+	if err := e.eraseChunks(ctx); err != nil {
+		return err
+	}
+	return e.EndErasure(ctx, e.record)
 }
 
 // remove deletes all but the large values.
-func (e *erasure) remove(ctx context.Context) (err error) {
+func (e *erasure) remove(ctx context.Context) error {
 	if there, err := e.Exists(ctx, e.token); err != nil || !there {
 		return err
 	}
@@ -105,6 +110,11 @@ func (e *erasure) remove(ctx context.Context) (err error) {
 	if err := e.begin(ctx); err != nil {
 		return err
 	}
+	return e.purge(ctx)
+}
+
+// purge deletes what was stored before the erasure, when nothing needs it.
+func (e *erasure) purge(ctx context.Context) (err error) {
 	if err := e.awaitSnapshot(ctx); err != nil {
 		return err
 	}
@@ -121,16 +131,15 @@ func (e *erasure) remove(ctx context.Context) (err error) {
 	return err
 }
 
-// begin stores the input and waits for its event.
-func (e *erasure) begin(ctx context.Context) error {
-	_, from, err := e.EventBounds(ctx)
-	if err != nil {
+// begin records the erasure, stores its input and waits for its event.
+func (e *erasure) begin(ctx context.Context) (err error) {
+	if e.record, err = e.BeginErasure(ctx, e.token); err != nil {
 		return err
 	}
 	if e.seq, err = e.publish(ctx); err != nil {
 		return err
 	}
-	return e.await(ctx, from)
+	return e.await(ctx)
 }
 
 func (e *erasure) publish(ctx context.Context) (seq uint64, err error) {
@@ -141,22 +150,21 @@ func (e *erasure) publish(ctx context.Context) (seq uint64, err error) {
 	return a.Seq, nil
 }
 
-// await waits for the event of the input behind a sequence of the event log.
-func (e *erasure) await(ctx context.Context, from uint64) error {
-	err := e.Tail(ctx, e.token, from, func(r events.Record, _ bool) error {
-		if r.Type != events.SessionErased || r.ID.Seq < e.seq {
+// await waits for the event of the input.
+func (e *erasure) await(ctx context.Context) error {
+	for try := 0; ; try++ {
+		r, err := e.LastOf(ctx, e.token, events.SessionErased)
+		if err != nil {
+			return err
+		}
+		if r.Seq > 0 && r.ID.Seq >= e.seq { // of a later erasure if that has deleted the event
+			e.event, e.seq = r.Seq, r.ID.Seq
 			return nil
 		}
-		e.event, e.seq = r.Seq, r.ID.Seq // of a later erasure if that has deleted the event
-		return errComplete
-	}, nil)
-	if ctx.Err() != nil {
-		return fmt.Errorf("nothing is erased yet: no worker has folded input %d: %w", e.seq, ctx.Err())
+		if err := e.Backoff(ctx, try); err != nil {
+			return fmt.Errorf("nothing is erased yet: no worker has folded input %d: %w", e.seq, err)
+		}
 	}
-	if errors.Is(err, errComplete) {
-		return nil
-	}
-	return err
 }
 
 // awaitSnapshot waits until the snapshot of the session is one of the new state.

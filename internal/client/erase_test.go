@@ -19,6 +19,7 @@ import (
 	"streamer/internal/natsserver"
 	"streamer/internal/snapshot"
 	"streamer/internal/worker"
+	"streamer/test/testkit"
 
 	"github.com/rs/zerolog"
 )
@@ -300,17 +301,14 @@ func TestEraseTwice(t *testing.T) {
 	e.work()
 	e.call("s", "c1", "x")
 	first, second := erasure{Broker: e.b, token: "s"}, erasure{Broker: e.b, token: "s"}
-	_, from, err := e.b.EventBounds(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	var err error
 	if first.seq, err = first.publish(brokertest.Deadline(t)); err != nil {
 		t.Fatal(err)
 	}
 	if err := second.run(brokertest.Deadline(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := first.await(brokertest.Deadline(t), from); err != nil {
+	if err := first.await(brokertest.Deadline(t)); err != nil {
 		t.Fatal(err)
 	}
 	if first.event != second.event {
@@ -393,5 +391,109 @@ func TestEraseDamaged(t *testing.T) {
 	s := erasure{Broker: e.b, token: "s", seq: 1}
 	if err := s.awaitSnapshot(ctx); err == nil || !strings.Contains(err.Error(), "does not cover input 1") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestEraseResumed: an erasure that was cut short anywhere is found by its record and
+// completed by another process, and what came since stays. Until then the session is listed.
+func TestEraseResumed(t *testing.T) {
+	all := func(int) bool { return true }
+	for _, c := range []struct {
+		name   string
+		begin  func(s *erasure, ctx context.Context) error
+		stored bool // the input of the erasure
+	}{
+		{"before the input", func(s *erasure, ctx context.Context) (err error) {
+			s.record, err = s.BeginErasure(ctx, s.token)
+			return err
+		}, false},
+		{"before the event", func(s *erasure, ctx context.Context) (err error) {
+			if s.record, err = s.BeginErasure(ctx, s.token); err == nil {
+				_, err = s.publish(ctx)
+			}
+			return err
+		}, true},
+		{"before the snapshot", (*erasure).begin, true},
+		{"before the inputs", func(s *erasure, ctx context.Context) error {
+			err := s.begin(ctx)
+			if err == nil {
+				_, err = s.EraseEvents(ctx, s.token, s.event)
+			}
+			return err
+		}, true},
+		{"before the large values", func(s *erasure, ctx context.Context) error {
+			return s.remove(ctx)
+		}, true},
+	} {
+		for _, since := range []bool{false, true} {
+			t.Run(fmt.Sprint(c.name, " since=", since), func(t *testing.T) {
+				e := newEraser(t)
+				stop := e.work()
+				e.call("s", "c1", "x")
+				if err := c.begin(&erasure{Broker: e.b, token: "s"}, brokertest.Deadline(t)); err != nil {
+					t.Fatal(err)
+				}
+				stop()
+				e.work()
+				if since {
+					e.call("s", "c2", "y")
+				}
+				e.listed("s", true)
+				if n, err := e.b.Resume(brokertest.Deadline(t), all, time.Time{}); n != 0 || err != nil {
+					t.Errorf("an erasure that its process may complete: %d, %v", n, err)
+				}
+				n, err := e.b.Resume(brokertest.Deadline(t), all, time.Now().Add(time.Hour))
+				if err != nil || (n == 1) != c.stored {
+					t.Errorf("resumed: %d, %v", n, err)
+				}
+				left := e.left("s")
+				if erased := !slices.Contains(left[:1], "delta"); erased != c.stored || since != slices.Contains(left, "tool_call_result") && c.stored {
+					t.Errorf("left: %v", left)
+				}
+				e.listed("s", since || !c.stored)
+				if list, err := e.b.Erasures(t.Context()); err != nil || len(list) > 0 {
+					t.Errorf("records are left: %v, %v", list, err)
+				}
+				e.verify()
+			})
+		}
+	}
+}
+
+func (e *eraser) listed(session string, want bool) {
+	e.Helper()
+	testkit.UntilTrue(e.T, "the list of sessions", func() bool { // the snapshot follows the events
+		list, err := e.b.Sessions(e.Context(), 9)
+		return err == nil && want == slices.ContainsFunc(list, func(s gateway.SessionInfo) bool { return s.Session == session })
+	})
+}
+
+// TestHalfErased: a verification names a session of which something is left, and no other.
+func TestHalfErased(t *testing.T) {
+	e := newEraser(t)
+	e.work()
+	for _, session := range []string{"whole", "events", "inputs", "new"} {
+		e.call(session, "c-"+session, "x")
+	}
+	e.erase("whole")
+	for session, purge := range map[string]func(s *erasure) (int, error){
+		"events": func(s *erasure) (int, error) { return s.EraseInputs(t.Context(), s.token, s.seq) },
+		"inputs": func(s *erasure) (int, error) { return s.EraseEvents(t.Context(), s.token, s.event) },
+	} {
+		s := &erasure{Broker: e.b, token: session}
+		if err := s.begin(brokertest.Deadline(t)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := purge(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := audit.Verification{Log: e.b}.Run(brokertest.Deadline(t))
+	if err != nil || !r.Faultless() || !slices.Equal(r.Half, []string{"events", "inputs"}) {
+		t.Errorf("verify: %+v, %v", r, err)
+	}
+	var out strings.Builder
+	if r.Print(&out); !strings.Contains(out.String(), "session events: half erased") || !strings.Contains(out.String(), "2 sessions are half erased") {
+		t.Errorf("printed: %s", out.String())
 	}
 }

@@ -15,13 +15,14 @@ import (
 
 	"streamer/internal/auth"
 	"streamer/internal/gateway/respond"
+	"streamer/internal/tap"
 )
 
 const (
-	cookieName = "streamer"
+	cookieName = tap.Cookie
 	// secureCookieName is the name of the cookie behind TLS. Browsers accept a
 	// cookie with this prefix only from this host, so no other host can set it.
-	secureCookieName = "__Host-streamer"
+	secureCookieName = tap.SecureCookie
 
 	maxLogin  = 16 << 10 // maximum size of the body of a login
 	maxCookie = 3800     // maximum length of a token in a cookie: browsers ignore cookies above 4 KiB

@@ -52,6 +52,16 @@ func Archive(ctx context.Context, b *client.Broker, w io.Writer, opts ArchiveOpt
 	if err != nil {
 		return err
 	}
+	erased, err := b.ErasedSessions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range erased { // their archive ends with that
+		token, err := events.Token(s.Session)
+		if _, archived := a.latest[archive.Label(token)]; err == nil && archived {
+			sessions = append(sessions, s)
+		}
+	}
 	left, now := 0, time.Now()
 	for _, s := range sessions {
 		if !a.All && (s.Open > 0 || now.Sub(s.Last) < a.Idle) {

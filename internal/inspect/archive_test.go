@@ -68,6 +68,40 @@ func TestArchive(t *testing.T) {
 	printed(t, dir)
 }
 
+// TestArchiveErased: the archive of a session ends with its erasure, also if nothing follows.
+// A session that has no archive gets none.
+func TestArchiveErased(t *testing.T) {
+	t.Parallel()
+	b, dir := serving(t), t.TempDir()
+	for _, session := range []string{"archived", "other"} {
+		begin(t, b, session, 1)
+		publish(t, b, session, inputs.Result, `{"tool_call_id":"call_a","content":"done"}`)
+		await(t, b, session, events.ToolCallResult)
+		if session == "archived" {
+			testkit.UntilTrue(t, "the session is archived", func() bool { return len(archived(t, b, dir, true)) == 1 })
+		}
+	}
+	for _, session := range []string{"archived", "other"} {
+		if _, err := b.Erase(brokertest.Deadline(t), session); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files := archived(t, b, dir, true); len(files) != 1 || !strings.Contains(files[0], "/archived.") {
+		t.Errorf("wrote %v", files)
+	}
+	var got strings.Builder
+	if err := WriteArchived(t.Context(), dir, Output{W: &got, JSON: true}, "archived", nil); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(got.String()), "\n")
+	if last := lines[len(lines)-1]; !strings.Contains(last, `"type":"session_erased"`) || len(lines) < 5 {
+		t.Errorf("the archive has %d lines and ends with %s", len(lines), last)
+	}
+	if again := archived(t, b, dir, true); len(again) > 0 {
+		t.Errorf("a second run wrote %v", again)
+	}
+}
+
 // sameAsExport compares the archive of a session with its export.
 func sameAsExport(t *testing.T, b *client.Broker, dir, session string) {
 	t.Helper()

@@ -102,7 +102,7 @@ type WorkerFlags struct {
 	SaveEvery     time.Duration `group:"worker" placeholder:"DURATION" default:"${save_every}" help:"time from the first input of a session to its first snapshot; four times as long for later ones while inputs arrive"`
 	OutageGrace   time.Duration `group:"worker" placeholder:"DURATION" default:"${outage_grace}" help:"maximum extension of deadlines that expired during an outage; never more than the outage lasted"`
 	EvictAfter    time.Duration `group:"worker" placeholder:"DURATION" default:"${evict_after}" help:"idle time after which a session with a current snapshot is compressed in memory"`
-	Retain        []PatternTime `group:"worker" placeholder:"PATTERN=DURATION" sep:"none" help:"erasure of finished sessions within 5 minutes after a time without inputs, by the pattern of their names, such as tmp-*=1h; may be repeated, the first match counts"`
+	Retain        []PatternTime `group:"worker" placeholder:"PATTERN=DURATION" sep:"none" help:"erasure of finished sessions within a minute after a time without inputs, by the pattern of their names, such as tmp-*=1h; may be repeated, the first match counts"`
 	SessionMemory int           `group:"worker" placeholder:"MIB" help:"maximum memory of sessions in MiB; beyond it, the least recently used are compressed, then removed, and read again when they return; if 0, 256"`
 }
 

@@ -4,13 +4,28 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"streamer/internal/auth"
+	"streamer/internal/worker"
 )
 
-// retainEvery is the time between two looks for sessions whose retention is over.
-const retainEvery = 5 * time.Minute
+// eraseEvery is the time between two looks for erasures that are to be completed, and for
+// sessions whose retention is over.
+const eraseEvery = time.Minute
+
+// ownErasure is the time in which the process that began an erasure completes it, if it can.
+const ownErasure = 5 * time.Minute
+
+// farBehind is how long a retention may be over before /readyz reports it.
+const farBehind = 10 * time.Minute
+
+// retention is how far the erasures are behind.
+type retention struct {
+	left atomic.Int64 // sessions that are due
+	by   atomic.Int64 // how long the next one is due, in nanoseconds
+}
 
 // checkRetain refuses retentions beyond that of the events, 0 for no end.
 func checkRetain(list []PatternTime, kept time.Duration) error {
@@ -22,18 +37,18 @@ func checkRetain(list []PatternTime, kept time.Duration) error {
 	return nil
 }
 
-// retain erases sessions whose retention is over, from when inputs are accepted until ctx
-// ends.
-func (s *Server) retain(ctx context.Context) {
+// erase completes erasures that were cut short, and erases sessions whose retention is over,
+// of the partitions of this process, from when inputs are accepted until ctx ends.
+func (s *Server) erase(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 		return
 	case <-s.opened:
 	}
-	t := time.NewTicker(retainEvery)
+	t := time.NewTicker(eraseEvery)
 	defer t.Stop()
-	for {
-		s.eraseOld(ctx)
+	for before := time.Now(); ; before = time.Now().Add(-ownErasure) { // first those of earlier processes
+		s.eraseOld(ctx, before)
 		select {
 		case <-ctx.Done():
 			return
@@ -42,15 +57,44 @@ func (s *Server) retain(ctx context.Context) {
 	}
 }
 
-func (s *Server) eraseOld(ctx context.Context) {
-	n, err := s.Broker.Retire(ctx, func(session string, quiet time.Duration) bool {
-		i := slices.IndexFunc(s.config.Retain, func(r PatternTime) bool { return auth.Match(r.Pattern, session) })
-		return i >= 0 && quiet >= s.config.Retain[i].Time
+func (s *Server) eraseOld(ctx context.Context, before time.Time) {
+	carries := func(p int) bool {
+		return slices.ContainsFunc(s.Worker.Stats().Carried, func(c worker.Carried) bool { return c.Partition == p })
+	}
+	n, err := s.Broker.Resume(ctx, carries, before)
+	s.erased(ctx, n, err, "erasures completed that were cut short")
+	if len(s.config.Retain) == 0 {
+		return
+	}
+	n, err = s.Broker.Retire(ctx, carries, s.config.due, func(left int, by time.Duration) {
+		s.retention.left.Store(int64(left))
+		s.retention.by.Store(int64(by))
 	})
+	s.erased(ctx, n, err, "sessions erased whose retention is over")
+}
+
+// due returns since when the retention of a session is over.
+func (c *Config) due(session string, quiet time.Duration) (time.Duration, bool) {
+	i := slices.IndexFunc(c.Retain, func(r PatternTime) bool { return auth.Match(r.Pattern, session) })
+	if i < 0 {
+		return 0, false
+	}
+	return quiet - c.Retain[i].Time, quiet >= c.Retain[i].Time
+}
+
+func (s *Server) erased(ctx context.Context, n int, err error, what string) {
 	if err != nil && ctx.Err() == nil {
-		s.log.Warn().Err(err).Msg("not all sessions erased whose retention is over; trying again")
+		s.log.Warn().Err(err).Msg("not all sessions erased; trying again")
 	}
 	if n > 0 {
-		s.log.Info().Int("sessions", n).Msg("sessions erased whose retention is over")
+		s.log.Info().Int("sessions", n).Msg(what)
 	}
+}
+
+// warning returns whether the retention is far behind, "" if it is not.
+func (r *retention) warning() string {
+	if by := time.Duration(r.by.Load()); by > farBehind {
+		return fmt.Sprintf("the retention of %d sessions is over and they are not erased yet, one of them since %s", r.left.Load(), by.Round(time.Second))
+	}
+	return ""
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // TestRetain: when a server has started, a session is erased after the time of the first
-// pattern that matches it, and a time beyond the retention of the events is refused.
+// pattern that matches it, an erasure that was cut short is completed, and a time beyond the
+// retention of the events is refused.
 func TestRetain(t *testing.T) {
 	c := NewConfig()
 	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = t.TempDir(), "127.0.0.1:0", ""
@@ -49,6 +50,26 @@ func TestRetain(t *testing.T) {
 	if last, err := s.Broker.LastOf(t.Context(), "tmp-1", events.SessionErased); err != nil || last.Seq == 0 {
 		t.Errorf("got the event %+v, %v", last, err)
 	}
+	// An erasure that was cut short by the end of a process is completed by the next one.
+	if _, err := s.Broker.BeginErasure(brokertest.Deadline(t), "other"); err != nil {
+		t.Fatal(err)
+	}
+	if a := s.Broker.PublishWait(brokertest.Deadline(t), s.Broker.ErasePub("other", "other:erase")); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	testkit.UntilTrue(t, "the event of the erasure", func() bool {
+		last, err := s.Broker.LastOf(t.Context(), "other", events.SessionErased)
+		return err == nil && last.Seq > 0
+	})
+	end()
+	s.Close()
+	s = openConfig(t, c)
+	end = run(t, s)
+	testkit.UntilTrue(t, "the erasure to be completed", func() bool {
+		first, err := s.Broker.FirstEvent(t.Context(), "other")
+		pending, failed := s.Broker.Erasures(t.Context())
+		return err == nil && failed == nil && first.Type == events.SessionErased && len(pending) == 0
+	})
 	end()
 	s.Close()
 	c.Retain = []PatternTime{{"tmp-*", 25 * time.Hour}}

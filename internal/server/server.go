@@ -50,16 +50,17 @@ type Server struct {
 	// before Run.
 	Announced []gateway.SessionInfo
 
-	config   Config
-	log      zerolog.Logger
-	gateway  *gateway.Gateway
-	repairs  *repair.Service
-	tap      *tap.Tap   // nil for none
-	sink     *sink.Sink // nil for none
-	listener *net.TCPListener
-	spans    *telemetry.Spans // nil if spans are not sent
-	opened   chan struct{}    // closed when inputs are accepted
-	pause    pause
+	config    Config
+	log       zerolog.Logger
+	gateway   *gateway.Gateway
+	repairs   *repair.Service
+	tap       *tap.Tap   // nil for none
+	sink      *sink.Sink // nil for none
+	listener  *net.TCPListener
+	spans     *telemetry.Spans // nil if spans are not sent
+	opened    chan struct{}    // closed when inputs are accepted
+	pause     pause
+	retention retention
 }
 
 const openTime = time.Minute
@@ -186,8 +187,8 @@ func (s *Server) Run(ctx context.Context) error {
 			errs <- s.Worker.RunShared(ctx, s.Broker, s.Broker.Partitions())
 		})
 	}
-	if s.config.Roles.Worker && len(s.config.Retain) > 0 {
-		wg.Go(func() { s.retain(ctx) })
+	if s.config.Roles.Worker {
+		wg.Go(func() { s.erase(ctx) })
 	}
 	if s.sink != nil {
 		wg.Go(func() {
@@ -226,8 +227,10 @@ func (s *Server) Warnings() []string {
 	if s.sink != nil {
 		list = append(list, s.sink.Warnings()...)
 	}
-	if w := s.pauseWarning(); w != "" {
-		list = append(list, w)
+	for _, w := range []string{s.pauseWarning(), s.retention.warning()} {
+		if w != "" {
+			list = append(list, w)
+		}
 	}
 	return list
 }

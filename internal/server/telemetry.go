@@ -47,6 +47,8 @@ const boundsTime = time.Second
 func (s *Server) metrics(ctx context.Context) []gateway.Metric {
 	w, c := s.Worker.Stats(), s.Broker.Counts()
 	list := []gateway.Metric{
+		gateway.Number("streamer_retention_due_sessions", "Sessions of this process whose retention is over, and that are not erased yet.", s.retention.left.Load()),
+		gateway.Number("streamer_retention_behind_seconds", "Time since the retention of the next of them is over.", time.Duration(s.retention.by.Load()).Seconds()),
 		gateway.Number("streamer_inputs_folded_total", "Inputs folded, including those folded again after a restart.", w.Folded),
 		gateway.Number("streamer_inputs_rejected_total", "Inputs that could not be used and became a rejected event.", w.Rejected),
 		gateway.Number("streamer_inputs_skipped_total", "Inputs skipped because their subject is not that of their session, or because no event can be published for it.", w.Skipped),

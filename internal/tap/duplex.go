@@ -47,12 +47,12 @@ func (d *duplex) write(direction int, p []byte) {
 	defer d.mu.Unlock()
 	switch {
 	case d.ends[direction] != nil || d.dropped[direction] || len(p) == 0:
-	case d.bytes+len(p) > maxRequest || d.memory.Load()+int64(len(p)) > maxMemory:
+	case d.bytes+len(p) > maxRequest || !reserve(d.memory, len(p)):
 		d.end(fromClient, errLost)
 		d.end(fromServer, errLost)
 	default:
 		d.segments = append(d.segments, segment{direction: direction, data: slices.Clone(p)})
-		d.add(len(p))
+		d.bytes += len(p)
 		d.wake.Broadcast()
 	}
 }

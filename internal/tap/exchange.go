@@ -1,11 +1,12 @@
 package tap
 
 import (
-	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	mrand "math/rand/v2"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unsafe"
 
 	"streamer/internal/events"
 	"streamer/internal/inputs"
@@ -31,8 +33,10 @@ type exchange struct {
 	scope    string
 	repairs  string                    // what was repaired, for the answer's header
 	resign   func(*http.Request) error // signs the outgoing request, or nil
+	reserved int                       // bytes of memory of what was prepared
 
-	in, out  *queue
+	in       *whole
+	out      *queue
 	answered chan struct{} // closed when status and encoding are known, or never will be
 	readsOn  bool          // the client left, and the answer is read to its end
 	once     sync.Once
@@ -48,7 +52,7 @@ type exchange struct {
 // begin begins the exchange of a request. One that asks for no message is not read.
 func (t *Tap) begin(up *route, r *http.Request, path string) *exchange {
 	x := &exchange{tap: t, up: up, path: path, endpoint: endpointOf(path)}
-	x.in, x.out = newQueue(maxRequest, &t.memory), newQueue(maxWaiting, &t.memory)
+	x.in, x.out = newWhole(r.ContentLength, &t.memory), newQueue(maxWaiting, &t.memory)
 	x.answered = make(chan struct{})
 	upgrade := r.Header.Get("Upgrade") != ""
 	switch {
@@ -104,6 +108,8 @@ func (x *exchange) answer(status int, h http.Header) {
 
 // end ends the copies, where nothing has ended them before.
 func (x *exchange) end(why error) {
+	x.tap.memory.Add(-int64(x.reserved))
+	x.reserved = 0
 	x.in.close(why)
 	if !x.readsOn {
 		x.out.close(why)
@@ -127,6 +133,7 @@ func (x *exchange) run(before []*exchange) {
 	l := x.take(r)
 	defer func() { l.turn <- struct{}{} }()
 	x.publishNews(l, r)
+	x.in.drop()
 	<-x.answered
 	if x.status/100 == 2 {
 		x.publishAnswer(l)
@@ -134,33 +141,31 @@ func (x *exchange) run(before []*exchange) {
 }
 
 // request reads the request. It reports false where the request is no message of a
-// conversation, or cannot be read.
+// conversation, or cannot be read. One that is too large is known by its header alone.
 func (x *exchange) request() (*request, bool) {
-	body, err := readAll(x.in, strings.Join(x.header.Values("Content-Encoding"), ","))
-	if _, lost := x.in.ended(); lost > 0 || err != nil && errors.Is(x.in.reason(), io.EOF) {
-		x.tap.lose(max(lost, 1), cmp.Or(err, errLost))
+	body, err := x.in.read(strings.Join(x.header.Values("Content-Encoding"), ","))
+	switch {
+	case errors.Is(err, errLost):
+		x.tap.lose(x.in.seen, err)
+		r := x.requestOf(nil)
+		r.unread = x.in.seen
+		return r, true
+	case errors.Is(err, errCut), errors.Is(err, errLeft), errors.Is(err, io.EOF) && !gjson.ValidBytes(body):
 		return nil, false
-	}
-	if err != nil || !gjson.ValidBytes(body) {
+	case !errors.Is(err, io.EOF):
+		x.tap.lose(1, err) // the copy cannot be decompressed
 		return nil, false
 	}
 	return x.requestOf(body), true
 }
 
+// requestOf returns the request of a body. Its items refer to the body.
 func (x *exchange) requestOf(body []byte) *request {
-	v := gjson.ParseBytes(body)
+	v := gjson.Parse(unsafe.String(unsafe.SliceData(body), len(body))) // the body does not change
 	return &request{
 		identity: identify(x.header, v, x.tap.opts.SessionPath), upstream: x.up.Name, scope: x.scope,
 		system: instructions(v), items: itemsOf(x.endpoint.shape, v),
 	}
-}
-
-func readAll(src io.Reader, encodings string) ([]byte, error) {
-	d, err := decoded(src, encodings, maxRequest)
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(d)
 }
 
 // siblingAfter is the time after which a request whose conversation still has a stream is
@@ -204,6 +209,10 @@ func (x *exchange) line(r *request) *line {
 
 // publishNews publishes the results and human messages that a request adds.
 func (x *exchange) publishNews(l *line, r *request) {
+	if r.unread > 0 {
+		x.publishUnread(l, r.unread)
+		return
+	}
 	x.load(l, r)
 	items, keys := x.tap.sessions.news(l, r)
 	for i := range items {
@@ -217,10 +226,18 @@ func (x *exchange) publishNews(l *line, r *request) {
 			// sessions.
 			return x.publish(l, inputs.Delta, id, inputs.Header{inputs.HeaderFormat: {"openai-chat"}}, humanMessage(it.text))
 		}
-		if named := it.role == human || len(it.ids) > 0; errors.Is(publish(it), inputs.ErrTooLarge) && named {
+		named := it.role == human || len(it.ids) > 0
+		if tooLong := named && max(len(it.raw), len(it.text)) > maxItem; tooLong || errors.Is(publish(it), inputs.ErrTooLarge) && named {
 			_ = publish(it.shortened()) // the call must not stay open
 		}
 	}
+}
+
+// publishUnread publishes that a request was too large to be read, as a message of its own.
+func (x *exchange) publishUnread(l *line, size int) {
+	text, _ := json.Marshal(fmt.Sprintf("(streamer: the tap passed on a request of %d bytes without reading it, as its copy did not fit. Results and messages in it are missing here.)", size)) // cannot fail
+	_ = x.publish(l, inputs.Delta, x.next(), inputs.Header{inputs.HeaderFormat: {"openai-chat"}}, fmt.Appendf(nil,
+		`{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":"stop"}]}`, text))
 }
 
 // load reads which calls a session had before the tap knew it.
@@ -293,6 +310,7 @@ func (x *exchange) pieces(fn func(piece []byte) bool) error {
 	if err != nil {
 		return x.endOf(err)
 	}
+	src = shortened(src, x.kind)
 	whole := framing(x.kind)
 	buf := make([]byte, 32<<10)
 	var rest []byte
@@ -309,7 +327,10 @@ func (x *exchange) pieces(fn func(piece []byte) bool) error {
 			cut = len(rest)
 		}
 		for cut > 0 {
-			n := min(cut, maxPiece)
+			n := betweenCharacters(rest, min(cut, maxPiece))
+			if n == 0 { // the rest of a character follows
+				break
+			}
 			if !fn(slices.Clone(rest[:n])) {
 				return errLost
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxPiece is the length from which the bytes of one event are published in pieces.
@@ -12,8 +13,7 @@ const maxPiece = 512 << 10
 // framing returns a function that returns how many bytes at the beginning of a text are whole
 // events, by the content type of the answer. The first seen bytes are known to have none.
 func framing(contentType string) func(b []byte, seen int) int {
-	kind, _, _ := strings.Cut(contentType, ";")
-	switch strings.ToLower(strings.TrimSpace(kind)) {
+	switch mediaType(contentType) {
 	case "text/event-stream":
 		return wholeSSE
 	case "application/x-ndjson", "application/jsonl", "application/x-jsonlines":
@@ -27,6 +27,26 @@ func framing(contentType string) func(b []byte, seen int) int {
 		return wholeMessages
 	}
 	return func(b []byte, _ int) int { return len(b) } // a JSON value, which may be cut anywhere
+}
+
+// mediaType returns a content type without its parameters, in lower case.
+func mediaType(contentType string) string {
+	kind, _, _ := strings.Cut(contentType, ";")
+	return strings.ToLower(strings.TrimSpace(kind))
+}
+
+// betweenCharacters returns the largest number of bytes up to n that end with a whole
+// character. Bytes that are no UTF-8 are cut at n.
+func betweenCharacters(b []byte, n int) int {
+	for i := n - 1; i >= max(0, n-utf8.UTFMax); i-- {
+		if utf8.RuneStart(b[i]) {
+			if utf8.FullRune(b[i:n]) {
+				return n
+			}
+			return i
+		}
+	}
+	return n
 }
 
 // wholeSSE cuts behind the last blank line.

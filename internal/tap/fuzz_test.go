@@ -28,7 +28,7 @@ func fuzzed(t *testing.T, path string) (*Tap, *exchange) {
 	}
 	t.Cleanup(tp.stop)
 	x := &exchange{tap: tp, up: &route{}, endpoint: endpointOf(path), header: http.Header{}, id: "x", answered: make(chan struct{})}
-	x.in, x.out = newQueue(maxRequest, &tp.memory), newQueue(maxWaiting, &tp.memory)
+	x.in, x.out = newWhole(-1, &tp.memory), newQueue(maxWaiting, &tp.memory)
 	return tp, x
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -28,13 +29,34 @@ type item struct {
 	ids  []string // of the calls of the model, or of the result
 }
 
-// key identifies an item among those that follow the same answer. What varies between two
-// requests is not in it, such as where a cache ends.
-func (it *item) key() string {
+// key calls write with what identifies an item among those that follow the same answer. What
+// varies between two requests is not in it, such as where a cache ends.
+func (it *item) key(write func(text string)) {
 	if it.role == result && len(it.ids) == 0 {
-		return it.raw
+		write(it.raw)
+		return
 	}
-	return it.text + "\x00" + strings.Join(it.ids, "\x00")
+	write(it.text)
+	write("\x00" + strings.Join(it.ids, "\x00"))
+}
+
+// digestOf returns the digest of texts, which can be long.
+func digestOf(texts ...string) (sum [sha256.Size]byte) {
+	h := sha256.New()
+	for _, text := range texts {
+		writeText(h, text)
+	}
+	h.Sum(sum[:0])
+	return sum
+}
+
+// writeText writes a text to a hash, without a copy of all of it.
+func writeText(h io.Writer, text string) {
+	for len(text) > 0 {
+		n := min(len(text), 4<<10)
+		_, _ = h.Write([]byte(text[:n]))
+		text = text[n:]
+	}
 }
 
 // itemsOf returns the items of a request's history.
@@ -184,9 +206,9 @@ func tail(list []item, after string) (news []item, keys []string, answered bool)
 		from--
 	}
 	h := sha256.New()
-	h.Write([]byte(after))
+	writeText(h, after)
 	for i := range list {
-		h.Write([]byte(list[i].key()))
+		list[i].key(func(text string) { writeText(h, text) })
 		h.Write([]byte{0, byte(list[i].role)})
 		if i >= from && list[i].role >= result {
 			news = append(news, list[i])
@@ -243,6 +265,9 @@ var denials = [...]string{
 	"The user doesn't want to proceed with this tool use.",
 	"The user doesn't want to take this action right now.",
 }
+
+// maxItem is the length of an item from which its body is not made before it is shortened.
+const maxItem = 8 << 20
 
 // shortenedTo is the number of bytes that are left of an item that is larger than an input.
 const shortenedTo = 32 << 10

@@ -126,7 +126,7 @@ type identity struct {
 	apart     bool   // it is no message of the conversation
 }
 
-// identify returns what a request states. path is that of Options.SessionPath, "" for none.
+// identify returns what a request states. A request that was not read has no body. path is that of Options.SessionPath, "" for none.
 func identify(h http.Header, body gjson.Result, path string) (id identity) {
 	id.previous = body.Get("previous_response_id").Str
 	id.kept = id.previous != "" || body.Get("conversation").Exists()
@@ -151,9 +151,10 @@ func identify(h http.Header, body gjson.Result, path string) (id identity) {
 	for _, t := range tasks {
 		id.apart = id.apart || t.field.value(h, body) == t.value
 	}
-	if id.agent && id.namespace == "" && !hasTools(body) {
+	if id.agent && id.namespace == "" && body.Exists() && !hasTools(body) {
 		id.apart = true // a title, or a summary
 	}
+	id.session, id.namespace, id.previous = strings.Clone(id.session), strings.Clone(id.namespace), strings.Clone(id.previous) // without the body
 	return id
 }
 

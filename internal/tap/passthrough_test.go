@@ -147,6 +147,7 @@ func TestTargets(t *testing.T) {
 		{"chatgpt", "/backend-api/codex", "/responses", "/backend-api/codex/responses"},
 		{"own", "", "/model/us.anthropic.claude%3A0/invoke", "/model/us.anthropic.claude%3A0/invoke"},
 		{"own", "/a%2Fb", "/model/x%3a0/converse-stream", "/a%2Fb/model/x%3a0/converse-stream"},
+		{"own", "/base", "/a..b/...//c%2Fd", "/base/a..b/...//c%2Fd"},
 		{"own", "", "/a//b//c", "/a//b//c"},
 		{"own", "", "//a/../b/./c", "//a/../b/./c"},
 		{"own", "", "/a%2F%2e%2E/%20;x=1/%E4%FF", "/a%2F%2e%2E/%20;x=1/%E4%FF"},
@@ -178,6 +179,31 @@ func TestTargets(t *testing.T) {
 				t.Errorf("the target is %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestBasePath: a request reaches nothing beside the base path of its upstream.
+func TestBasePath(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.Errorf("the upstream got %s", r.RequestURI) }))
+	defer up.Close()
+	url, _, _ := open(t, http.NotFoundHandler(), func(o *Options) {
+		u, err := ParseUpstream("own=" + up.URL + "/base")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Upstreams = []Upstream{u}
+	})
+	for _, sent := range []string{"/..", "/../other", "/a/../../other", "/%2e%2E/other", "/a/.%2e", "/..%2fother", "/%252e%252e/other"} {
+		conn, host, path := dialTap(t, url+"/own")
+		fmt.Fprintf(conn, "POST %s%s HTTP/1.1\r\nHost: %s\r\nContent-Length: 2\r\n\r\n{}", path, sent, host)
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(res.Body)
+		if res.Body.Close(); res.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "the path leaves that of the upstream own, /base") {
+			t.Errorf("%s: got %d %s", sent, res.StatusCode, body)
+		}
 	}
 }
 

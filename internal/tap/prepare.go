@@ -23,9 +23,12 @@ import (
 // changes and the ids of their calls.
 const HeaderRepair = "Streamer-Repair"
 
-// maxBody bounds a request that is read as a whole before it is sent: to repair or to sign
-// it.
-const maxBody = 64 << 20
+// Bounds of a request that is read as a whole before it is sent, to repair or to sign it, in
+// bytes.
+const (
+	maxBody    = 32 << 20
+	maxChunked = 8 << 20 // if the client does not announce its length
+)
 
 // prepare changes a request as the options say. It returns why the request cannot be
 // passed on, "" if it can.
@@ -40,13 +43,25 @@ func (x *exchange) prepare(r *http.Request) string {
 	if !repairs && !foreign {
 		return ""
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	most := int(min(r.ContentLength, maxBody+1))
+	if r.ContentLength < 0 {
+		most = maxChunked
+	}
+	if most > maxBody || !reserve(&x.tap.memory, perByte*most) {
+		if foreign {
+			return "the body is too large to sign: there is no memory for it"
+		}
+		x.repairs = "none: there is no memory for the body"
+		return ""
+	}
+	x.reserved = perByte * most
+	body, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
 	if err != nil {
 		return "the body is incomplete"
 	}
-	if len(body) > maxBody {
+	if len(body) > most {
 		if foreign {
-			return fmt.Sprintf("the body has more than %d bytes, too many to sign", maxBody)
+			return fmt.Sprintf("the body has more than %d bytes, too many to sign without their number", most)
 		}
 		r.Body = &joined{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
 		return ""

@@ -75,6 +75,7 @@ func (r *route) rewrite(p *httputil.ProxyRequest) {
 	}
 	p.Out.Header.Del(HeaderSession)
 	p.Out.Header.Del(HeaderToken)
+	withoutOwn(p.Out.Header)
 }
 
 // unescaped returns the path that is escaped as given.
@@ -86,8 +87,9 @@ func unescaped(path string) string {
 	return plain
 }
 
-// modify copies the body of an answer.
+// modify confines an answer, and copies its body.
 func modify(res *http.Response) error {
+	confine(res)
 	x := exchangeIn(res.Request.Context())
 	if res.StatusCode == http.StatusSwitchingProtocols {
 		x.upgrade(res)
@@ -115,7 +117,7 @@ type readOn struct {
 }
 
 func (b *readOn) Close() error {
-	if ended, _ := b.to.ended(); ended {
+	if ended, _ := b.x.out.ended(); ended {
 		return b.copied.Close()
 	}
 	b.x.readsOn = true

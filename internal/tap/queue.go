@@ -16,9 +16,9 @@ var (
 
 // Bounds of the bytes of copies that wait to be published.
 const (
-	maxRequest = 32 << 20  // of a request
-	maxWaiting = 8 << 20   // of an answer
-	maxMemory  = 256 << 20 // of all
+	maxRequest = 32 << 20 // of a request
+	maxWaiting = 32 << 20 // of an answer
+	maxMemory  = 96 << 20 // of all
 )
 
 // queue is the copy of a body on its way from the proxy, which never waits, to the exchange
@@ -48,12 +48,11 @@ func (q *queue) write(p []byte) {
 		return
 	case q.end != nil:
 		return
-	case len(q.data)+len(p) > q.max || q.memory.Load()+int64(len(p)) > maxMemory:
+	case len(q.data)+len(p) > q.max || !reserve(q.memory, len(p)):
 		q.lost += len(p)
 		q.end = errLost
 	default:
 		q.data = append(q.data, p...)
-		q.memory.Add(int64(len(p)))
 	}
 	q.signal()
 }
@@ -125,11 +124,14 @@ func (q *queue) Read(p []byte) (int, error) {
 	}
 }
 
-// copied is a body whose bytes go to a queue as well.
+// copied is a body whose bytes go to a copy as well.
 type copied struct {
 	io.ReadCloser
-	to *queue
-	// fail returns the end of the queue for an error of reading, or for a body that is
+	to interface {
+		write(p []byte)
+		close(end error)
+	}
+	// fail returns the end of the copy for an error of reading, or for a body that is
 	// closed before its end (nil).
 	fail func(err error) error
 }

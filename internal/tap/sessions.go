@@ -2,7 +2,6 @@ package tap
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 	"strconv"
@@ -102,6 +101,7 @@ type request struct {
 	upstream, scope string // scope is that of the names that the tap gives: the credentials of the client
 	system          string
 	items           []item
+	unread          int // bytes of a request that was too large to be read
 }
 
 // begins reports whether a request begins a conversation that it does not name.
@@ -233,7 +233,7 @@ func (s *sessions) follows(r *request) (place, bool) {
 // name returns the name of the session of a request that names none. A conversation that
 // begins as one that was answered gets another number, unless it repeats its first request.
 func (s *sessions) name(r *request, first string) string {
-	digest := sha256.Sum256([]byte(r.upstream + "\x00" + r.scope + "\x00" + r.system + "\x00" + first))
+	digest := digestOf(r.upstream, "\x00", r.scope, "\x00", r.system, "\x00", first)
 	base := r.upstream + "-" + hex.EncodeToString(digest[:5])
 	name := base
 	for n := 2; ; n++ {
@@ -248,7 +248,7 @@ func (s *sessions) name(r *request, first string) string {
 // traceOf returns the key under which a place is found again: by the id of an answer, by the
 // id of a call, by the text of an answer, or by a text in the args of a call.
 func traceOf(scope, kind, value string) string {
-	digest := sha256.Sum256([]byte(scope + "\x00" + kind + "\x00" + strings.TrimSpace(value)))
+	digest := digestOf(scope, "\x00", kind, "\x00", strings.TrimSpace(value))
 	return string(digest[:16])
 }
 

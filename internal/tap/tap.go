@@ -150,7 +150,15 @@ func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, fmt.Sprintf("there is no upstream %.40q; the tap has %s", name, strings.Join(t.Names(), ", ")))
 		return
 	}
+	if why := navigation(r.Header); why != "" {
+		refuse(w, http.StatusForbidden, why)
+		return
+	}
 	rest := strings.TrimPrefix(r.URL.EscapedPath(), Prefix+name)
+	if up.leaves(rest) {
+		refuse(w, http.StatusBadRequest, "the path leaves that of the upstream "+name+", "+up.URL.EscapedPath())
+		return
+	}
 	sent := &sentBody{ReadCloser: r.Body}
 	if r.Body == http.NoBody {
 		sent.ended.Store(true)

@@ -64,6 +64,26 @@ func ParseUpstream(text string) (Upstream, error) {
 	return up, nil
 }
 
+// leaves reports whether a path of a request would leave the base path of the upstream,
+// however its servers decode the path.
+func (u *Upstream) leaves(path string) bool {
+	if strings.Trim(u.URL.EscapedPath(), "/") == "" {
+		return false
+	}
+	for {
+		for segment := range strings.FieldsFuncSeq(path, func(c rune) bool { return c == '/' || c == '\\' }) {
+			if name, _, _ := strings.Cut(segment, ";"); name == ".." {
+				return true
+			}
+		}
+		plain := unescaped(path)
+		if plain == path {
+			return false
+		}
+		path = plain
+	}
+}
+
 // path returns the escaped path at the upstream for that of a request, without the prefix of
 // the tap.
 func (u *Upstream) path(rest string) string {

@@ -122,7 +122,7 @@ func (s *socket) sent(data []byte) {
 		return
 	}
 	x := &exchange{tap: s.tap, up: s.up, path: s.path, endpoint: s.endpoint, header: s.header, scope: s.scope, id: rand.Text()}
-	x.in, x.out = newQueue(maxRequest, &s.tap.memory), newQueue(maxWaiting, &s.tap.memory)
+	x.in, x.out = newWhole(int64(len(data)), &s.tap.memory), newQueue(maxWaiting, &s.tap.memory)
 	x.answered = make(chan struct{})
 	if body := gjson.GetBytes(data, "response"); body.IsObject() {
 		data = []byte(body.Raw)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/broker"
+
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -36,7 +38,9 @@ func newFixture(t *testing.T, blocks bool) *fixture {
 		in.publishAll([]conversation{filler()}, func(t *conversation) []input { return t.early })
 	}
 	in.settled(js)
+	in.dead(js, "early")
 	in.copyTo(f.early)
+	in.dead(js, "late")
 	in.publishAll(f.all, func(t *conversation) []input { return t.late })
 	in.settled(js)
 	var err error
@@ -52,6 +56,18 @@ func newFixture(t *testing.T, blocks bool) *fixture {
 	end.settled(end.connect())
 	end.End(syscall.SIGTERM)
 	return f
+}
+
+// dead stores a dead letter, as a sink does for an event that it cannot deliver.
+func (in *instance) dead(js jetstream.JetStream, session string) {
+	in.t.Helper()
+	_, err := js.CreateOrUpdateStream(in.t.Context(), jetstream.StreamConfig{Name: deadStream, Subjects: []string{broker.RootDead + ">"}})
+	if err == nil {
+		_, err = js.Publish(in.t.Context(), broker.RootDead+"hook."+session, []byte(`{"sink":"hook","session":"`+session+`"}`))
+	}
+	if err != nil {
+		in.t.Fatal(err)
+	}
 }
 
 // filler is a session with 9 MiB of text.

@@ -20,6 +20,7 @@ const (
 	checkpointStream = "KV_STREAMER_CHECKPOINT"
 	memberStream     = "KV_STREAMER_MEMBER"
 	blobStream       = "STREAMER_BLOBS"
+	deadStream       = "STREAMER_DEAD"
 )
 
 // connect opens a connection to the server of an instance, with all permissions.

@@ -50,6 +50,17 @@ func rows() []row {
 		{what: "`nats-url`", damage: "deleted", do: []func(*data){func(d *data) { d.removed(filepath.Join(d.dir, "nats-url")) }}},
 		{what: "`lock`", damage: "deleted", do: []func(*data){func(d *data) { d.removed(filepath.Join(d.dir, "lock")) }}},
 	}
+	// Nothing depends on dead letters.
+	table = append(table,
+		row{what: deadStream, damage: "deleted", do: deleted(deadStream)},
+		row{what: deadStream, damage: "deleted while it runs", running: removed(deadStream)},
+		row{what: deadStream, damage: "`meta.inf` damaged", do: damagedMeta(deadStream)},
+		row{what: deadStream, damage: "rolled back", do: rolledBack(deadStream)},
+		row{what: deadStream, damage: "truncated", do: truncated(deadStream)},
+		row{what: deadStream, damage: "bit flipped", do: flipped(deadStream)},
+		row{what: deadStream, damage: "`index.db` lost", do: lostIndex(deadStream), after: []stop{cleanly}},
+		row{what: deadStream, damage: "purged while it runs", running: purged(deadStream)},
+	)
 	// The content of these streams can be restored from the other streams.
 	for _, s := range []string{eventStream, snapshotStream, checkpointStream, memberStream, blobStream} {
 		lost := none
