@@ -3,6 +3,7 @@ package chunks
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
@@ -220,14 +221,33 @@ func (a *Assembly) resends(piece string) bool {
 	return true
 }
 
-// confirm adopts the args of a full message, unless the streamed args are whole
-// themselves. Free text has no sign that it is whole.
+// confirm adopts the args of a full message, unless the streamed args are the same
+// value, as the model wrote it. Free text has no sign that it is whole.
 func (a *Assembly) confirm(f *Chunk) {
 	whole := a.Kind() != "custom" && a.scan.Complete() && !a.Placeholder() && !(a.Hold && f.Object)
-	if whole || f.Args == "" {
+	if f.Args == "" || whole && !otherValue(a.Text, f.Args) {
 		return
 	}
 	a.replace(f.Args, f.Object)
+}
+
+// otherValue reports whether a text is a JSON value, and another one than text is.
+func otherValue(text []byte, other string) bool {
+	was, ok := value(text)
+	now, valid := value([]byte(other))
+	return ok && valid && !reflect.DeepEqual(was, now)
+}
+
+// value returns what JSON.parse makes of a text, or of the string in it.
+func value(text []byte) (v any, ok bool) {
+	if json.Unmarshal(text, &v) != nil {
+		return nil, false
+	}
+	var inner any
+	if s, double := v.(string); double && json.Unmarshal([]byte(s), &inner) == nil {
+		v = inner
+	}
+	return v, true
 }
 
 func (a *Assembly) replace(text string, object bool) {
@@ -285,6 +305,9 @@ func (a *Assembly) Close() {
 func (a *Assembly) Blank() bool {
 	return a.scan.First() == 0 && a.scan.Status() != jsonscan.Bad && !a.Cut
 }
+
+// Missing reports whether no args came in any form.
+func (a *Assembly) Missing() bool { return a.Blank() && a.weak() == "" }
 
 // Placeholder reports whether the text is a bare {}, which some gateways send
 // before the actual args.

@@ -21,10 +21,20 @@ func (st *Step) history(frame []chunks.Chunk) (old []bool) {
 	known := st.knownUntil(frame)
 	for i := range frame {
 		c := &frame[i]
-		old[i] = c.Repeated && (i < known || isContent(c) && (c.Message == "" || st.State.Memory.hasMessage(c.Message)))
+		old[i] = c.Repeated && (i < known && !st.restates(c) || isContent(c) && (c.Message == "" || st.State.Memory.hasMessage(c.Message)))
 	}
 	st.past(frame, old)
 	return old
+}
+
+// restates reports whether a call of a repeated history is the statement as a whole that
+// an open call waits for.
+func (st *Step) restates(c *chunks.Chunk) bool {
+	if c.Kind != chunks.Fragment {
+		return false
+	}
+	m, call := st.find(c.ID, "", c.Namespace)
+	return m != nil && call.State.Restated != chunks.NotRestated
 }
 
 // historyEnd records that a snapshot came. The input with which a run starts is not
@@ -160,8 +170,8 @@ func (st *Step) pastResult(frame []chunks.Chunk, old []bool, k, i int) {
 		}
 	} else {
 		call := &frame[k]
-		if m, _ := st.repeatedOpen(call); m != nil || st.repeatsClosedCall(call) {
-			return
+		if m, _ := st.repeatedOpen(call); m != nil || st.repeatsClosedCall(call) || st.State.Memory.hasOrphan(c.ID) {
+			return // an orphan came in the run, whose call is news too
 		}
 		old[k] = true
 		past.Name, past.Message, past.Args = clone(call.Name), clone(call.Message), fingerprint([]byte(call.Args))

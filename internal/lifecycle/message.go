@@ -164,8 +164,11 @@ func (st *Step) finish(c *chunks.Chunk) {
 		m.finishing(clone(c.Reason), c.Truncated, c.Wait)
 	}
 	for i := range m.Calls {
-		if call := &m.Calls[i]; call.Certain() || !m.Truncated && call.Usable() && !call.Blank() {
+		switch call := &m.Calls[i]; {
+		case call.Certain() || !m.Truncated && call.Usable() && !call.Blank():
 			st.completeArgs(m, call, "message")
+		case !m.Truncated && call.State.Status == events.BuildingArgs:
+			call.State.restate(c.Restated)
 		}
 	}
 	if c.IDVaries {
@@ -254,6 +257,7 @@ func (st *Step) finishMessage(m *Message, superseded bool) {
 		}
 		st.emitStart(m, c, true)
 		switch {
+		case c.State.Restated != chunks.NotRestated:
 		case !m.Truncated || c.Certain():
 			st.completeArgs(m, c, "message")
 		case c.State.Result != nil:
