@@ -270,10 +270,10 @@ func (st *Step) beside(c *chunks.Chunk, message string) bool {
 
 // confirmOpen completes a call that a full message repeats. Where the model was
 // cut off in its args, the full message has a framework's guess at them, which is
-// not used.
+// not used. A Final call is no part of a message, but the input of the tool.
 func (st *Step) confirmOpen(m *Message, i int, c *chunks.Chunk) {
 	call := &m.Calls[i]
-	if call.State.Status != events.BuildingArgs || m.Truncated && !call.Whole() {
+	if call.State.Status != events.BuildingArgs || m.Truncated && !call.Whole() && !c.Final {
 		return
 	}
 	if err := m.Confirm(i, c, st.Rules.limits()); err != nil {

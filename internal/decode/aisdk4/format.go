@@ -205,10 +205,10 @@ func (d *decoder) failure(w *wire.Writer, v jsonscan.Value) {
 }
 
 func (d *decoder) call(w *wire.Writer, code string, v jsonscan.Value) *wire.Problem {
-	var call, name, delta, args, result jsonscan.Value
+	var call, name, delta, args, result, failed jsonscan.Value
 	v.Read(
 		call.From("toolCallId"), name.From("toolName"), delta.From("argsTextDelta"), args.From("args"),
-		result.From("result"),
+		result.From("result"), failed.From("isError"),
 	)
 	id := w.Text(call)
 	if !call.IsString() || id == "" {
@@ -216,7 +216,7 @@ func (d *decoder) call(w *wire.Writer, code string, v jsonscan.Value) *wire.Prob
 	}
 	switch code {
 	case "a":
-		d.result(w, id, result)
+		d.result(w, id, result, failed)
 		return nil
 	case "c":
 		return d.delta(w, id, delta)
@@ -224,8 +224,6 @@ func (d *decoder) call(w *wire.Writer, code string, v jsonscan.Value) *wire.Prob
 	d.begin(w)
 	c := chunks.Chunk{Kind: chunks.Fragment, Message: d.Message, ID: id, Name: w.Text(name), Final: true}
 	if code == "9" {
-		// The text of the deltas has precedence where it is whole: args is the
-		// parsed text.
 		c.Whole = true
 		if args.Present() {
 			c.Args, c.Object = w.Compact(args.Raw), args.IsObject()
@@ -248,8 +246,12 @@ func (d *decoder) delta(w *wire.Writer, id string, v jsonscan.Value) *wire.Probl
 	return nil
 }
 
-func (d *decoder) result(w *wire.Writer, id string, v jsonscan.Value) {
-	c := chunks.Chunk{Kind: chunks.Result, ID: id}
+// result emits a result. isError is a member of assistant-ui.
+func (d *decoder) result(w *wire.Writer, id string, v, failed jsonscan.Value) {
+	c := chunks.Chunk{Kind: chunks.Result, ID: id, Status: wire.MCPStatus(v)}
+	if failed.Kind == jsonscan.True {
+		c.Status = "error"
+	}
 	if v.IsString() {
 		c.Text = w.Text(v)
 	} else if v.Present() {

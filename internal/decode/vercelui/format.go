@@ -12,6 +12,10 @@
 // A stream is a run. A step is an answer of the model: a message of its own, with
 // the id of the UI message, which all steps share. The finish reason of a step may
 // come only at the end of the stream, so a step ends when the next step begins.
+//
+// writer.merge joins streams: steps of one begin and end in the middle of those of the
+// other. As long as the input of a call is on its way, no step begins or ends, and what
+// comes belongs to the message of the open one.
 package vercelui
 
 import (
@@ -72,20 +76,30 @@ type decoder struct {
 	Message string // id of the UI message
 	Open    bool   // a stream has begun and not ended
 	Stepped bool   // a step of the stream has begun
-	Waits   bool   // an approval was requested and not answered
 	Plain   string // id of the call whose input is free text
 	Parts   []Part // open content parts
 	Part    int    // number of the latest part
+	// Inputs are the calls whose input has begun, and did not come as a whole yet.
+	Inputs wire.IDs
+	Asks   []Ask    // the approvals that were requested and not answered
+	Denied wire.IDs // the calls that were denied by an answer
 }
 
 func (d *decoder) Fields(f *stored.Fields) {
 	f.Text("m", &d.Message)
 	f.Flag("o", &d.Open)
 	f.Flag("s", &d.Stepped)
-	f.Flag("w", &d.Waits)
 	f.Text("x", &d.Plain)
 	stored.List(f, "p", &d.Parts, (*Part).fields)
 	stored.Number(f, "n", &d.Part)
+	d.Inputs.Fields(f, "i")
+	stored.List(f, "a", &d.Asks, (*Ask).fields)
+	d.Denied.Fields(f, "d")
+}
+
+// next returns the state at the end of a stream. Approvals are answered in a later one.
+func (d *decoder) next(message string) decoder {
+	return decoder{Message: message, Asks: d.Asks, Denied: d.Denied}
 }
 
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
@@ -98,6 +112,9 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	switch kind := e.kind.Str; {
 	case strings.HasPrefix(kind, "tool-"):
 		return d.tool(w, &e, f.JSON)
+	case kind == "reasoning-file":
+	case kind == "steering-message":
+		w.Emit(chunks.Chunk{Kind: chunks.Human, ID: w.Text(e.id), Text: w.PlainText(e.parts), Aside: true})
 	case strings.HasPrefix(kind, "text-"):
 		return d.contentEvent(w, &e, chunks.Text, kind[len("text-"):])
 	case strings.HasPrefix(kind, "reasoning-"):
@@ -114,10 +131,10 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case kind == "finish":
 		d.finish(w, &e)
 	case kind == "abort":
-		*d = decoder{Message: d.Message}
+		*d = d.next(d.Message)
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: w.Text(e.reason)})
 	case kind == "error": // finish-step and finish may follow
-		*d = decoder{Message: d.Message}
+		*d = d.next(d.Message)
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: w.FailureText(e.failure)})
 	}
 	return nil

@@ -1,6 +1,8 @@
 package vercelui
 
 import (
+	"slices"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -13,13 +15,17 @@ func (d *decoder) start(w *wire.Writer, e *event) {
 	if d.Open && (id == "" || id == d.Message) {
 		return
 	}
-	*d = decoder{Message: wire.Keep(id), Open: true}
+	*d = d.next(wire.Keep(id))
+	d.Open = true
 	w.Emit(chunks.Chunk{Kind: chunks.RunStart})
 	w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: "assistant", Fresh: true})
 }
 
 // startStep begins a step. The start of the stream has begun the first one.
 func (d *decoder) startStep(w *wire.Writer) {
+	if len(d.Inputs) > 0 {
+		return
+	}
 	if d.Stepped {
 		w.Emit(d.finishChunk(""))
 		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: d.Message})
@@ -31,13 +37,22 @@ func (d *decoder) startStep(w *wire.Writer) {
 }
 
 func (d *decoder) finishStep(w *wire.Writer, e *event) {
-	if e.finish.IsString() {
+	if e.finish.IsString() && (len(d.Inputs) == 0 || e.finish.Str == interrupted) {
 		w.Emit(d.finishChunk(w.Text(e.finish)))
 	}
 	if e.usage.IsObject() {
 		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: d.Message, Usage: w.Compact(e.usage.Raw)})
 	}
+	if e.finish.Str == interrupted { // a model's own stream has no other end
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: cutText})
+	}
 }
+
+// interrupted is the finish reason of a provider's stream that ended without its end. The
+// run is over: no tool is started, and the SDK does not go on.
+const interrupted = "interrupted"
+
+const cutText = "the stream of the provider was interrupted"
 
 // finishChunk returns the end of the answer in a step. It is Truncated with any
 // reason: a call without tool-input-available is complete only if its args are whole
@@ -47,23 +62,32 @@ func (d *decoder) finishChunk(reason string) chunks.Chunk {
 }
 
 // finish ends a stream. The usage of finish is the sum over all steps and belongs to
-// no message, so it is not used.
+// no message, so it is not used. The end of one of several streams that are merged is not
+// the end of the others.
 func (d *decoder) finish(w *wire.Writer, e *event) {
+	switch reason := e.finish.Str; reason {
+	case "", "stop", "tool-calls":
+		if len(d.Inputs) > 0 {
+			return
+		}
+	}
 	w.Emit(d.finishChunk(w.Text(e.finish)))
-	status := "completed"
+	end := chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"}
 	switch {
 	case e.finish.Str == "error":
-		status = "error"
-	case d.Waits:
-		status = "interrupted"
+		end.Status = "error"
+	case e.finish.Str == interrupted:
+		end.Status, end.Text = "cancelled", cutText
+	case slices.ContainsFunc(d.Asks, func(a Ask) bool { return !a.Automatic }):
+		end.Status = "interrupted"
 	}
-	*d = decoder{}
-	w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: status})
+	*d = d.next("")
+	w.Emit(end)
 }
 
 type event struct {
 	kind, message, id, call, name, delta, input, output, failure, finish, usage, reason jsonscan.Value
-	approval, automatic, encoding, executed, preliminary                                jsonscan.Value
+	approval, approved, automatic, encoding, executed, preliminary, toolCall, parts     jsonscan.Value
 	worded                                                                              bool // the failure is in errorText
 }
 
@@ -79,6 +103,7 @@ func (e *event) read(f wire.Frame) {
 		e.usage.From("usage"), e.usage.From("totalUsage"), e.reason.From("reason"),
 		e.approval.From("approvalId"), e.automatic.From("isAutomatic"), e.encoding.From("inputEncoding"),
 		e.executed.From("providerExecuted"), e.preliminary.From("preliminary"),
+		e.approved.From("approved"), e.toolCall.From("toolCall"), e.parts.From("parts"),
 	)
 	e.kind = currentKind(e.kind)
 	if text.Raw != "" {

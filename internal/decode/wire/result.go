@@ -160,6 +160,17 @@ func (b *Body) resultStatus(r ResultFields) string {
 	}
 }
 
+// MCPStatus returns the status of the output of a tool: error where it is a result of MCP,
+// {"content":[…],"isError":true}, and else "".
+func MCPStatus(output jsonscan.Value) string {
+	var content, isError jsonscan.Value
+	output.Read(content.From("content"), isError.From("isError"))
+	if content.IsArray() && isError.Kind == jsonscan.True {
+		return "error"
+	}
+	return ""
+}
+
 func (w *Writer) mcpApproval(v jsonscan.Value) *Problem {
 	var id, approve, reason jsonscan.Value
 	v.Read(id.From("approval_request_id"), approve.From("approve"), reason.From("reason"))
