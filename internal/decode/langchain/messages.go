@@ -1,6 +1,7 @@
 package langchain
 
 import (
+	"slices"
 	"strings"
 
 	"streamer/internal/decode/wire"
@@ -173,6 +174,13 @@ func (m *messages) find(ns, id string) (namespace, first string, ok bool) {
 		return "", "", false
 	}
 	return m.Streamed[found].Namespace, m.Streamed[found].ID, true
+}
+
+// streams reports whether more pieces of a message are to come.
+func (m *messages) streams(ns, id string) bool {
+	return slices.ContainsFunc(m.Streamed, func(s streamedMessage) bool {
+		return (s.ID == id || s.Also == id) && id != "" && within(s.Namespace, ns) && s.Used && !s.Done
+	})
 }
 
 func (m *messages) done(ns, id string) {
