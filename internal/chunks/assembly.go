@@ -150,7 +150,7 @@ func (a *Assembly) overflows(f *Chunk, lim Limits) bool {
 }
 
 func (a *Assembly) addsNothing(f *Chunk) bool {
-	return f.Whole || f.Object || f.Args == string(a.Text) || strings.TrimSpace(f.Args) == ""
+	return f.Whole || f.Object && !otherValue(a.Text, f.Args) || f.Args == string(a.Text) || strings.TrimSpace(f.Args) == ""
 }
 
 // identify adopts id, name and the other fields that identify a call. It joins a
