@@ -150,7 +150,7 @@ func (a *Assembly) overflows(f *Chunk, lim Limits) bool {
 }
 
 func (a *Assembly) addsNothing(f *Chunk) bool {
-	return f.Whole || f.Object && !otherValue(a.Text, f.Args) || f.Args == string(a.Text) || strings.TrimSpace(f.Args) == ""
+	return f.Whole || f.Object && (len(a.Text) == 0 || equalJSON(a.Text, f.Args)) || f.Args == string(a.Text) || strings.TrimSpace(f.Args) == ""
 }
 
 // identify adopts id, name and the other fields that identify a call. It joins a
@@ -221,33 +221,24 @@ func (a *Assembly) resends(piece string) bool {
 	return true
 }
 
-// confirm adopts the args of a full message, unless the streamed args are the same
-// value, as the model wrote it. Free text has no sign that it is whole.
+// confirm adopts the args of a full message, unless the streamed args are whole and have
+// the same value, or the message has none. Free text has no sign that it is whole.
 func (a *Assembly) confirm(f *Chunk) {
 	whole := a.Kind() != "custom" && a.scan.Complete() && !a.Placeholder() && !(a.Hold && f.Object)
-	if f.Args == "" || whole && !otherValue(a.Text, f.Args) {
+	if f.Args == "" || whole && (f.Args == "{}" || f.Args == "null" || equalJSON(a.Text, f.Args)) {
 		return
 	}
 	a.replace(f.Args, f.Object)
 }
 
-// otherValue reports whether a text is a JSON value, and another one than text is.
-func otherValue(text []byte, other string) bool {
-	was, ok := value(text)
-	now, valid := value([]byte(other))
-	return ok && valid && !reflect.DeepEqual(was, now)
-}
-
-// value returns what JSON.parse makes of a text, or of the string in it.
-func value(text []byte) (v any, ok bool) {
-	if json.Unmarshal(text, &v) != nil {
-		return nil, false
+// equalJSON reports whether a text is the same JSON value as another one. It is true if the
+// other one is no JSON, which is no reason to prefer it.
+func equalJSON(text []byte, other string) bool {
+	if string(text) == other {
+		return true
 	}
-	var inner any
-	if s, double := v.(string); double && json.Unmarshal([]byte(s), &inner) == nil {
-		v = inner
-	}
-	return v, true
+	var a, b any
+	return json.Unmarshal([]byte(other), &b) != nil || json.Unmarshal(text, &a) == nil && reflect.DeepEqual(a, b)
 }
 
 func (a *Assembly) replace(text string, object bool) {

@@ -7,7 +7,8 @@
 // It also reads the parts of fullStream, which have other names for some fields
 // and have tool-input-end, tool-call, tool-result and tool-error, and the parts of
 // version 4: tool-call-streaming-start, tool-call-delta{argsTextDelta},
-// tool-call{args} and tool-result{result} between step-start and step-finish.
+// tool-call{args} and tool-result{result} between step-start and step-finish. The
+// fullStream of Mastra has these parts as {"type","runId","from","payload":{…}}.
 //
 // A stream is a run. A step is an answer of the model: a message of its own, with
 // the id of the UI message, which all steps share. The finish reason of a step may
@@ -47,10 +48,14 @@ func claims(f wire.Frame) wire.Claim {
 		e.read(f)
 	}
 	switch {
+	case e.path.IsArray(): // of assistant-transport
+		return wire.No
+	case e.mastra && e.kind.Str != kind:
+		return wire.Surely
 	case strings.HasPrefix(kind, "tool-input-"), strings.HasPrefix(kind, "tool-output-"), strings.HasPrefix(kind, "tool-approval-"),
 		kind == "start-step", kind == "finish-step", kind == "reset-step":
 		return wire.Surely
-	case kind == "tool-call", kind == "tool-result", kind == "tool-error":
+	case kind == "tool-call", kind == "tool-result", kind == "tool-error", kind == "tool-call-suspended":
 		return wire.SurelyIf(e.call.IsString(), wire.Perhaps)
 	case strings.HasPrefix(kind, "text-"), strings.HasPrefix(kind, "reasoning-"):
 		return wire.SurelyIf(e.id.IsString(), wire.Perhaps)
@@ -59,7 +64,7 @@ func claims(f wire.Frame) wire.Claim {
 	case kind == "finish":
 		return wire.SurelyIf(e.finish.IsString(), wire.Perhaps)
 	case kind == "error":
-		return wire.SurelyIf(e.failure.IsString() && e.worded, wire.Perhaps)
+		return wire.SurelyIf(e.text.IsString(), wire.Perhaps)
 	case kind == "tool-call-streaming-start", kind == "step-finish":
 		return wire.Surely
 	case kind == "tool-call-delta":
@@ -67,6 +72,8 @@ func claims(f wire.Frame) wire.Claim {
 	case kind == "abort", kind == "file", kind == "step-start", kind == "stream-start", kind == "response-metadata", kind == "custom", kind == "raw", kind == "message-metadata", kind == "steering-message",
 		strings.HasPrefix(kind, "data-"), strings.HasPrefix(kind, "source"):
 		return wire.Perhaps
+	case e.mastra:
+		return wire.IfKnown
 	}
 	return wire.No
 }
@@ -136,6 +143,8 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case kind == "error": // finish-step and finish may follow
 		*d = d.next(d.Message)
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: w.FailureText(e.failure)})
+	case e.mastra: // of a workflow, or of an agent that a tool runs
+		w.Unknown("event", kind, f.JSON)
 	}
 	return nil
 }

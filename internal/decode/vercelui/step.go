@@ -88,34 +88,55 @@ func (d *decoder) finish(w *wire.Writer, e *event) {
 type event struct {
 	kind, message, id, call, name, delta, input, output, failure, finish, usage, reason jsonscan.Value
 	approval, approved, automatic, encoding, executed, preliminary, toolCall, parts     jsonscan.Value
-	worded                                                                              bool // the failure is in errorText
+	text, failed, path                                                                  jsonscan.Value // errorText; isError of Mastra
+	mastra                                                                              bool
 }
 
 // read reads the members of an event. The names of version 4 become those of
 // version 5.
 func (e *event) read(f wire.Frame) {
-	var text jsonscan.Value
+	var payload, from jsonscan.Value
 	f.Read(
 		e.kind.From("type"), e.message.From("messageId"), e.id.From("id"), e.call.From("toolCallId"), e.name.From("toolName"),
 		e.delta.From("delta"), e.delta.From("inputTextDelta"), e.delta.From("text"), e.delta.From("argsTextDelta"),
 		e.input.From("input"), e.input.From("args"), e.output.From("output"), e.output.From("result"),
-		text.From("errorText"), e.failure.From("error"), e.finish.From("finishReason"),
+		e.text.From("errorText"), e.failure.From("error"), e.finish.From("finishReason"),
 		e.usage.From("usage"), e.usage.From("totalUsage"), e.reason.From("reason"),
 		e.approval.From("approvalId"), e.automatic.From("isAutomatic"), e.encoding.From("inputEncoding"),
 		e.executed.From("providerExecuted"), e.preliminary.From("preliminary"),
 		e.approved.From("approved"), e.toolCall.From("toolCall"), e.parts.From("parts"),
+		payload.From("payload"), from.From("from"), e.path.From("path"),
 	)
+	if e.mastra = payload.IsObject() && from.IsString(); e.mastra {
+		e.readPayload(payload)
+	}
 	e.kind = currentKind(e.kind)
-	if text.Raw != "" {
-		e.failure, e.worded = text, true
+	if e.text.Raw != "" {
+		e.failure = e.text
 	}
 }
 
-// currentKind returns the name in version 5 of an event type.
+// readPayload reads the members of a part of Mastra. An approval has no id of its own.
+func (e *event) readPayload(v jsonscan.Value) {
+	var step, output jsonscan.Value
+	v.Read(
+		e.message.From("messageId"), e.id.From("id"), e.call.From("toolCallId"), e.name.From("toolName"),
+		e.delta.From("text"), e.delta.From("argsTextDelta"), e.input.From("args"), e.output.From("result"), e.failed.From("isError"),
+		e.failure.From("error"), e.reason.From("reason"), e.executed.From("providerExecuted"), step.From("stepResult"), output.From("output"),
+	)
+	e.approval = e.call
+	e.finish, e.usage = step.Member("reason"), output.Member("usage")
+}
+
+// currentKind returns the name in version 5 of an event type of version 4 or of Mastra.
 func currentKind(v jsonscan.Value) jsonscan.Value {
 	switch v.Str {
-	case "tool-call-streaming-start":
+	case "tool-call-streaming-start", "tool-call-input-streaming-start":
 		v.Str = "tool-input-start"
+	case "tool-call-input-streaming-end":
+		v.Str = "tool-input-end"
+	case "tool-call-approval":
+		v.Str = "tool-approval-request"
 	case "tool-call-delta":
 		v.Str = "tool-input-delta"
 	case "step-start":

@@ -28,6 +28,8 @@ func (d *decoder) tool(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem
 		if e.automatic.Kind != jsonscan.True {
 			w.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: "approval", InterruptID: w.Text(e.approval)})
 		}
+	case "tool-call-suspended":
+		w.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: "interrupt", InterruptID: id})
 	case "tool-output-available", "tool-result":
 		d.restate(w, e, id, v)
 		d.output(w, e, id)
@@ -126,5 +128,9 @@ func (d *decoder) output(w *wire.Writer, e *event, id string) {
 		return
 	}
 	d.answered(id)
-	w.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Text: text, Content: content, Status: wire.MCPStatus(e.output)})
+	c := chunks.Chunk{Kind: chunks.Result, ID: id, Text: text, Content: content}
+	if e.failed.Kind == jsonscan.True || wire.IsError(e.output) && e.output.Member("content").IsArray() { // of MCP
+		c.Status = "error"
+	}
+	w.Emit(c)
 }

@@ -79,6 +79,13 @@ func (w *Writer) Result(v jsonscan.Value) *Problem {
 	return w.ToolResult(chunks.Chunk{}, b)
 }
 
+// IsError reports whether the result of an MCP tool states that it failed.
+func IsError(result jsonscan.Value) bool {
+	var camel, snake jsonscan.Value
+	result.Read(camel.From("isError"), snake.From("is_error"))
+	return camel.Kind == jsonscan.True || snake.Kind == jsonscan.True
+}
+
 // LastOf returns the last element of an array.
 func LastOf(list jsonscan.Value) (last jsonscan.Value) {
 	for e := list.Elements(); e.Next(); {
@@ -158,17 +165,6 @@ func (b *Body) resultStatus(r ResultFields) string {
 	default:
 		return b.OneOf("status", status, "success", "error", "denied")
 	}
-}
-
-// MCPStatus returns the status of the output of a tool: error where it is a result of MCP,
-// {"content":[…],"isError":true}, and else "".
-func MCPStatus(output jsonscan.Value) string {
-	var content, isError jsonscan.Value
-	output.Read(content.From("content"), isError.From("isError"))
-	if content.IsArray() && isError.Kind == jsonscan.True {
-		return "error"
-	}
-	return ""
 }
 
 func (w *Writer) mcpApproval(v jsonscan.Value) *Problem {
