@@ -238,6 +238,17 @@ func (st *Step) completeRestated(run string, upTo chunks.Restating) {
 	}
 }
 
+// answerRestated ends the calls whose results waited for a statement as a whole, because
+// the stream ended before it.
+func (st *Step) answerRestated() {
+	for m, call := range st.State.calls() {
+		if call.State.Restated != chunks.NotRestated && call.State.Status == events.BuildingArgs && call.State.Result != nil {
+			st.answerCut(m, call, "result")
+		}
+	}
+	st.dropFinished()
+}
+
 // next applies the beginning of another block where blocks follow each other.
 func (st *Step) next(c *chunks.Chunk) {
 	m := st.current(c)

@@ -152,6 +152,7 @@ func (st *Step) Flush(ended bool) {
 		return m.Phase == Finishing && (m.Wait <= 1 || ended || s.Time >= s.Last+m.wait(st.Rules))
 	})
 	if ended {
+		st.answerRestated()
 		st.endStream()
 	}
 	st.endFailed()

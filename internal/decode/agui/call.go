@@ -49,7 +49,10 @@ func (r frame) call(e *event) *wire.Problem {
 			ended = *item
 			r.d.close(item)
 		}
-		if args := tanstack(e.metadata, "input"); args.IsObject() && ended.Kind == callItem {
+		switch args := tanstack(e.metadata, "input"); {
+		case !args.Present():
+			r.UnknownMembers("metadata.tanstack", e.metadata.Member("tanstack"), "toolName", "toolCallName")
+		case args.IsObject() && ended.Kind == callItem:
 			r.Emit(chunks.Chunk{
 				Kind: chunks.Fragment, Namespace: r.ns, Message: ended.Message, ID: id, Name: r.Text(tanstack(e.metadata, "toolCallName")),
 				Args: r.Compact(args.Raw), Object: true, Whole: true, Final: true,

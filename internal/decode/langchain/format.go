@@ -45,8 +45,6 @@ type decoder struct {
 	Messages messages
 	// Streams is nil unless the session has events of langgraph-protocol.
 	Streams *protocol
-
-	pieces bool // within a frame: its messages may not be whole yet
 }
 
 func (d *decoder) Fields(f *stored.Fields) {

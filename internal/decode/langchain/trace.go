@@ -52,9 +52,9 @@ func (d *decoder) traceData(w *wire.Writer, name, ns string, data jsonscan.Value
 	case name == "on_tool_end":
 		w.UnknownMember("data", "output", output)
 	case name == "on_chain_stream" && !looksLikeMessage(chunk): // a message is a delta of a model
-		d.pieces = true
+		d.Messages.pieces = true
 		problem := d.chainOutput(w, ns, chunk)
-		d.pieces = false
+		d.Messages.pieces = false
 		return problem
 	case !repeats(name):
 		w.Unknown("event", name, data)

@@ -145,7 +145,9 @@ func (d *decoder) rest(w *wire.Writer) {
 func (d *decoder) part(w *wire.Writer, e *event) {
 	var kind, content jsonscan.Value
 	e.part.Read(kind.From("part_kind"), content.From("content"))
-	w.Emit(chunks.Chunk{Kind: chunks.Next, Index: wire.RawIndex(e.index)})
+	if len(d.Dicts) == 0 { // an object may go on, although it is whole
+		w.Emit(chunks.Chunk{Kind: chunks.Next, Index: wire.RawIndex(e.index)})
+	}
 	switch kind.Str {
 	case "text":
 		w.EmitText(chunks.Chunk{Kind: chunks.Text, Part: e.index.Int()}, content)

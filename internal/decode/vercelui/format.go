@@ -163,11 +163,18 @@ func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok 
 	default:
 		return 0, false
 	}
+	prefix := ""
+	if payload := f.JSON.Member("payload"); payload.IsObject() { // of Mastra
+		if prefix = "payload."; payload.Member("toolCallId").Present() {
+			id = "toolCallId"
+		}
+	}
 	s.Walk(at, func(path string) wire.Slot {
-		switch path {
-		case id:
+		switch path, inside := strings.CutPrefix(path, prefix); {
+		case !inside:
+		case path == id:
 			return wire.CallSlot
-		case "delta", "inputTextDelta", "text", "argsTextDelta":
+		case path == "delta", path == "inputTextDelta", path == "text", path == "argsTextDelta":
 			return delta
 		}
 		return wire.NoSlot

@@ -30,11 +30,15 @@ func (d *decoder) tool(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem
 		}
 	case "tool-call-suspended":
 		w.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: "interrupt", InterruptID: id})
-	case "tool-output-available", "tool-result":
+	case "tool-output-available":
+		d.output(w, e, id)
+	case "tool-result":
 		d.restate(w, e, id, v)
 		d.output(w, e, id)
 	case "tool-output-error", "tool-error":
-		d.restate(w, e, id, v)
+		if kind == "tool-error" {
+			d.restate(w, e, id, v)
+		}
 		d.answered(id)
 		w.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "error", Text: w.FailureText(e.failure)})
 	case "tool-output-denied":
@@ -110,8 +114,14 @@ func (d *decoder) call(w *wire.Writer, e *event, id string, v jsonscan.Value) {
 
 // restate emits the call that a result of fullStream repeats.
 func (d *decoder) restate(w *wire.Writer, e *event, id string, v jsonscan.Value) {
-	if e.input.Present() && e.name.IsString() {
+	if e.mastra {
+		v = v.Member("payload")
+	}
+	switch {
+	case e.input.Present() && e.name.IsString():
 		d.call(w, e, id, v)
+	case e.name.IsString():
+		w.UnknownMembers("the result", v, "type", "toolCallId", "toolName", "output", "result", "error", "toolMetadata", "providerMetadata")
 	}
 }
 
