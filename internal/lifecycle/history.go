@@ -28,13 +28,17 @@ func (st *Step) history(frame []chunks.Chunk) (old []bool) {
 }
 
 // restates reports whether a call of a repeated history is the statement as a whole that
-// an open call waits for.
+// an open call waits for, or one beside it that only the history has.
 func (st *Step) restates(c *chunks.Chunk) bool {
 	if c.Kind != chunks.Fragment {
 		return false
 	}
-	m, call := st.find(c.ID, "", c.Namespace)
-	return m != nil && call.State.Restated != chunks.NotRestated
+	if m, call := st.find(c.ID, "", c.Namespace); m != nil {
+		return call.State.Restated != chunks.NotRestated
+	}
+	return !st.State.Memory.used(c.ID) && slices.ContainsFunc(st.State.Messages, func(m *Message) bool {
+		return m.Namespace == c.Namespace && m.has(c.Message) && m.any(func(call *Call) bool { return call.State.Restated != chunks.NotRestated })
+	})
 }
 
 // historyEnd records that a snapshot came. The input with which a run starts is not
