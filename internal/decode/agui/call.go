@@ -84,7 +84,7 @@ func (r frame) openCall(e *event, id string) *Item {
 	name := r.Text(e.name)
 	r.Emit(chunks.Chunk{
 		Kind: chunks.Fragment, Namespace: r.ns, Message: message, ID: id,
-		Name: name, Final: name != "", ParentCall: n.ParentCall,
+		Name: name, Final: name != "", Opens: name == "", ParentCall: n.ParentCall,
 	})
 	if args := r.rawArgs(e.raw, id); args != "" {
 		r.Emit(chunks.Chunk{Kind: chunks.Fragment, Namespace: r.ns, Message: message, ID: id, Args: args, Object: true, Weak: true})
@@ -114,11 +114,9 @@ func (r frame) args(item *Item, id string, delta jsonscan.Value) {
 	if s == "" || item != nil && item.Kind == repeatedCall {
 		return
 	}
-	c := chunks.Chunk{Kind: chunks.Fragment, Namespace: r.ns, ID: id, Args: s}
+	c := chunks.Chunk{Kind: chunks.Fragment, Namespace: r.ns, Message: r.d.namespace(r.ns).Message, ID: id, Args: s, Opens: true}
 	if item != nil {
 		c.Message = item.Message
-	} else {
-		c.Message, c.Opens = r.d.namespace(r.ns).Message, true
 	}
 	r.Emit(c)
 }
