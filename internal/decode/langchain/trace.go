@@ -62,7 +62,7 @@ func (d *decoder) traceData(w *wire.Writer, name, ns string, data jsonscan.Value
 	return nil
 }
 
-// chainOutput reads what a chain returns, or a list of that.
+// chainOutput reads the output of an on_chain event, or a list of outputs.
 func (d *decoder) chainOutput(w *wire.Writer, ns string, v jsonscan.Value) (first *wire.Problem) {
 	for e := v.Elements(); e.Next(); {
 		if e.Value.IsObject() {
