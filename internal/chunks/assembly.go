@@ -150,7 +150,8 @@ func (a *Assembly) overflows(f *Chunk, lim Limits) bool {
 }
 
 func (a *Assembly) addsNothing(f *Chunk) bool {
-	return f.Whole || f.Object && (len(a.Text) == 0 || equalJSON(a.Text, f.Args)) || f.Args == string(a.Text) || strings.TrimSpace(f.Args) == ""
+	repeats := f.Object && (f.Weak || len(a.Text) == 0 || equalJSON(a.Text, f.Args))
+	return f.Whole || repeats || f.Args == string(a.Text) || strings.TrimSpace(f.Args) == ""
 }
 
 // identify adopts id, name and the other fields that identify a call. It joins a

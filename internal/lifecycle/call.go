@@ -31,7 +31,7 @@ type CallState struct {
 	Started  bool
 	Reported bool // a refused fragment of it was reported
 	// Restated: its args ended, and are blank or no JSON. A whole statement of the call may
-	// replace them. Later fragments and a second end change nothing about that.
+	// replace them.
 	Restated chunks.Restating
 	// Old: the call was open before its run began, and nothing came of it since.
 	// When its tool began, if it did, is unknown.

@@ -137,8 +137,9 @@ func (m *Message) wait(r *Rules) events.Time {
 }
 
 // Flush emits all that is held to be coalesced: args, content, the calls that were not
-// stated as a whole soon, and the end of messages that waited for their usage. Messages that waited for content are ended
-// by a longer silence, or by the end of the stream.
+// stated as a whole soon, and the end of messages that waited for their usage.
+// Messages that waited for content are ended by a longer silence, or by the end of
+// the stream.
 func (st *Step) Flush(ended bool) {
 	for _, m := range st.State.Messages {
 		for i := range m.Calls {

@@ -133,6 +133,7 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case kind == "finish-step":
 		d.finishStep(w, &e)
 	case kind == "reset-step": // the content of the step is void, and the step begins again
+		d.Inputs = nil
 		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: d.Message, Text: "the step was reset"})
 		w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: "assistant", Fresh: true})
 	case kind == "finish":

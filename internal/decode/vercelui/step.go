@@ -37,15 +37,24 @@ func (d *decoder) startStep(w *wire.Writer) {
 }
 
 func (d *decoder) finishStep(w *wire.Writer, e *event) {
-	if e.finish.IsString() && (len(d.Inputs) == 0 || e.finish.Str == interrupted) {
+	if e.finish.IsString() && !d.merged(e) {
 		w.Emit(d.finishChunk(w.Text(e.finish)))
+		d.Inputs = nil
 	}
 	if e.usage.IsObject() {
 		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: d.Message, Usage: w.Compact(e.usage.Raw)})
 	}
 	if e.finish.Str == interrupted { // a model's own stream has no other end
+		*d = d.next(d.Message)
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: cutText})
 	}
+}
+
+// merged reports whether the end of a step or a stream is that of another stream than
+// the one with the input of a call that is on its way. One that was cut off ends it.
+func (d *decoder) merged(e *event) bool {
+	reason := e.finish.Str
+	return len(d.Inputs) > 0 && (reason == "" || reason == "stop" || reason == "tool-calls")
 }
 
 // interrupted is the finish reason of a provider's stream that ended without its end. The
@@ -62,14 +71,10 @@ func (d *decoder) finishChunk(reason string) chunks.Chunk {
 }
 
 // finish ends a stream. The usage of finish is the sum over all steps and belongs to
-// no message, so it is not used. The end of one of several streams that are merged is not
-// the end of the others.
+// no message, so it is not used.
 func (d *decoder) finish(w *wire.Writer, e *event) {
-	switch reason := e.finish.Str; reason {
-	case "", "stop", "tool-calls":
-		if len(d.Inputs) > 0 {
-			return
-		}
+	if d.merged(e) {
+		return
 	}
 	w.Emit(d.finishChunk(w.Text(e.finish)))
 	end := chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"}
