@@ -1,7 +1,6 @@
 package langchain
 
 import (
-	"slices"
 	"strings"
 
 	"streamer/internal/decode/wire"
@@ -14,7 +13,7 @@ type messages struct {
 	// Live states that messages are streamed. Otherwise updates and values are the
 	// only source of messages.
 	Live   bool
-	pieces bool // within a frame: its messages may not be whole yet
+	pieces bool // within a frame: its AIMessageChunks may not be whole yet
 	// Streamed are the messages streamed last, the latest at the end.
 	Streamed []streamedMessage
 	// Partial are the growing messages, which the server repeats whole.
@@ -175,13 +174,6 @@ func (m *messages) find(ns, id string) (namespace, first string, ok bool) {
 		return "", "", false
 	}
 	return m.Streamed[found].Namespace, m.Streamed[found].ID, true
-}
-
-// streams reports whether more pieces of a message are to come.
-func (m *messages) streams(ns, id string) bool {
-	return slices.ContainsFunc(m.Streamed, func(s streamedMessage) bool {
-		return (s.ID == id || s.Also == id) && id != "" && within(s.Namespace, ns) && s.Used && !s.Done
-	})
 }
 
 func (m *messages) done(ns, id string) {

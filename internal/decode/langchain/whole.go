@@ -22,7 +22,7 @@ func (d *decoder) wholeMessage(w *wire.Writer, at place, m *fields, text bool) {
 	end := d.readEnd(w, m)
 	of := chunks.Chunk{Namespace: at.ns, Choice: end.choice, Repeated: at.repeated}
 	of.Message = w.Text(m.id)
-	if d.Messages.pieces && d.Messages.streams(at.ns, of.Message) {
+	if d.Messages.pieces && strings.HasSuffix(m.class, "Chunk") {
 		return
 	}
 	streamed := false
