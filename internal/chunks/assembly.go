@@ -158,7 +158,8 @@ func (a *Assembly) overflows(f *Chunk, lim Limits) bool {
 }
 
 func (a *Assembly) addsNothing(f *Chunk) bool {
-	return f.Whole || f.Object || f.Args == string(a.Text) || strings.TrimSpace(f.Args) == ""
+	repeats := f.Object && (f.Weak || len(a.Text) == 0 || equalJSON(a.Text, f.Args))
+	return f.Whole || repeats || f.Args == string(a.Text) || strings.TrimSpace(f.Args) == ""
 }
 
 // identify adopts id, name and the other fields that identify a call. It joins a
@@ -310,6 +311,9 @@ func (a *Assembly) Close() {
 func (a *Assembly) Blank() bool {
 	return a.scan.First() == 0 && a.scan.Status() != jsonscan.Bad && !a.Cut
 }
+
+// Missing reports whether no args came in any form.
+func (a *Assembly) Missing() bool { return a.Blank() && a.weak() == "" }
 
 // Placeholder reports whether the text is a bare {} or null, which some gateways send
 // before the actual args.

@@ -25,8 +25,8 @@ const (
 	// Fragment: a piece of a tool call. Index, ID, Name, Args, CallKind,
 	// Provider, ParentCall, Final, Opens, Whole, Object.
 	Fragment
-	// Seal: the provider marks a call's args as complete. Index or ID. A Seal
-	// that names no call of the message has no effect (a text block ended).
+	// Seal: the provider marks a call's args as complete. Index or ID, Restated. A
+	// Seal that names no call of the message has no effect (a text block ended).
 	Seal
 	// Next: another block began in a format whose blocks are sequential, so the
 	// calls before it have all their args, except a bare {}. Index (of the new
@@ -40,7 +40,7 @@ const (
 	// Finish: the message (its Choice) has its finish reason; usage may still
 	// follow. Reason in the provider's word; Truncated where the model was cut
 	// off (length, max_tokens, content filter); Wait where content may follow too;
-	// Abandons.
+	// Abandons, Restated.
 	Finish
 	// Usage: the token counts, as raw JSON. Usage.
 	Usage
@@ -173,6 +173,9 @@ type Chunk struct {
 	// Explicit: the run does not end with a finished message, because the wire states
 	// its end.
 	Explicit bool
+	// Restated: the wire may state the calls that end here as a whole, too. Until then,
+	// those without args and those whose args are no JSON are not complete.
+	Restated Restating
 	// Abandons: the calls of the run that are open get no result, even if the run is
 	// completed. Of a Finish: the agent does not run the calls of the message whose args
 	// are not complete.
@@ -182,6 +185,17 @@ type Chunk struct {
 	// Aside: the human message interrupts nothing.
 	Aside bool
 }
+
+// Restating states until when a whole call may follow the end of its args.
+type Restating uint8
+
+// The values of Restating.
+const (
+	NotRestated          Restating = iota
+	RestatedSoon                   // until a silence, its result, or the end of the run
+	RestatedBeforeResult           // until its result, or the end of the run
+	RestatedInRun                  // until the end of the run
+)
 
 // Stray reports whether a fragment without a known place belongs to no call.
 func (c *Chunk) Stray() bool { return c.Exact && c.ID == "" && c.Name == "" }

@@ -81,11 +81,27 @@ func unrecognised(f wire.Frame, known *wire.Format, candidates []*wire.Format) s
 	if len(candidates) > 0 {
 		return fmt.Sprintf("the event could be of several formats (%s); name one in the header Streamer-Format", joinNames(candidates, ", "))
 	}
+	if name := notRead(f); name != "" {
+		return fmt.Sprintf("the event is of the format %s, which is not read; the formats are %s", name, strings.Join(Names(), ", "))
+	}
 	unlike := "of no known format"
 	if known != nil {
 		unlike = fmt.Sprintf("neither of the format %s so far nor of another", known.Name)
 	}
 	return fmt.Sprintf("the event is %s: it is %s; the formats are %s", unlike, describe(f), strings.Join(Names(), ", "))
+}
+
+// notRead returns the name of a format that is known and not read, and how to be read
+// instead, or "".
+func notRead(f wire.Frame) string {
+	if f.JSON.Member("path").IsArray() && f.Type() != "" {
+		switch f.Type() {
+		case "part-start", "part-finish", "text-delta", "tool-call-args-text-finish", "tool-call-approval", "result", "step-start",
+			"step-finish", "message-finish", "annotations", "data", "error", "update-state":
+			return "assistant-transport of assistant-stream (its DataStreamEncoder writes ai-sdk-v4)"
+		}
+	}
+	return ""
 }
 
 func joinNames(list []*wire.Format, separator string) string {

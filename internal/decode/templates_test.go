@@ -347,9 +347,9 @@ func TestTemplatesPieces(t *testing.T) {
 // order, so that deltas meet states in which they begin, or belong to, another
 // message, block or call.
 func TestTemplatesInterleaved(t *testing.T) {
-	inputs := 800 / stride
+	inputs := 1600 / stride
 	for _, format := range formats {
-		random, b := rand.New(rand.NewPCG(1, 2)), newReaders()
+		random, b := rand.New(rand.NewPCG(1, 4)), newReaders()
 		var events []string
 		for _, stream := range deltaStreams(t, format.Name) {
 			events = append(events, stream...)

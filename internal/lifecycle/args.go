@@ -109,5 +109,13 @@ func (st *Step) flushArgs(m *Message, c *Call) {
 }
 
 // rewindSent moves the position of the next args delta back to where another
-// text replaced the emitted one. The offset of the next delta announces it.
-func rewindSent(c *Call) { c.State.Sent = min(c.State.Sent, c.Kept()) }
+// text replaced the emitted one. The offset of the next delta announces it, so there
+// is one even where the text only became shorter.
+func rewindSent(c *Call) {
+	kept := c.Kept()
+	if kept < c.State.Sent && kept == len(c.Text) {
+		_, last := utf8.DecodeLastRune(c.Text)
+		kept -= last
+	}
+	c.State.Sent = min(c.State.Sent, kept)
+}

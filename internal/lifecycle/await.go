@@ -39,7 +39,7 @@ func (st *Step) endWait(c *chunks.Chunk) {
 // incomplete cannot wait for a person yet.
 func (st *Step) awaitCall(m *Message, call *Call, c *chunks.Chunk) {
 	s := &call.State
-	if s.Status == events.BuildingArgs && call.Whole() {
+	if s.Status == events.BuildingArgs && (call.Whole() || s.Restated != chunks.NotRestated && c.ID != "") {
 		st.completeArgs(m, call, "next")
 	}
 	if s.Status != events.ArgsComplete && (s.Status != events.AwaitingInput || s.interruptID() == c.InterruptID) {

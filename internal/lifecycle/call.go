@@ -30,6 +30,9 @@ type CallState struct {
 	Usable   bool    // the complete args are valid
 	Started  bool
 	Reported bool // a refused fragment of it was reported
+	// Restated: its args ended, and are blank or no JSON. A whole statement of the call may
+	// replace them.
+	Restated chunks.Restating
 	// Old: the call was open before its run began, and nothing came of it since.
 	// When its tool began, if it did, is unknown.
 	Old bool
@@ -55,6 +58,13 @@ func (c *CallState) start(id string, synthesized, used bool) {
 func (c *CallState) completeArgs(now events.Time, args *chunks.Args) {
 	c.Status, c.Complete = events.ArgsComplete, now
 	c.Usable, c.Args = args.Valid, fingerprint(args.JSON)
+}
+
+// restate records that a whole statement of the call may follow the end of its args.
+func (c *CallState) restate(r chunks.Restating) { c.Restated = max(c.Restated, r) }
+
+func (c *CallState) awaitsWhole() bool {
+	return c.Restated == chunks.RestatedSoon && c.Status == events.BuildingArgs
 }
 
 func (c *CallState) await(interruptID string) {

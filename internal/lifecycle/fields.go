@@ -142,6 +142,7 @@ func (c *CallState) fields(f *stored.Fields) {
 	f.Flag("usable", &c.Usable)
 	f.Flag("started", &c.Started)
 	f.Flag("reported", &c.Reported)
+	stored.Number(f, "restated", &c.Restated)
 	f.Flag("old", &c.Old)
 }
 

@@ -212,9 +212,41 @@ func (st *Step) sealed(c *chunks.Chunk) {
 	case len(m.Calls) > 0:
 		pos = m.Latest
 	}
-	if pos >= 0 && m.Calls[pos].Usable() {
-		st.completeArgs(m, &m.Calls[pos], "call")
+	if pos >= 0 {
+		st.sealCall(m, &m.Calls[pos], c.Restated)
 	}
+}
+
+// sealCall completes a call that has all its args, if they can be used. Where the wire
+// may state it as a whole too, no args can be lost ones.
+func (st *Step) sealCall(m *Message, call *Call, restated chunks.Restating) {
+	switch {
+	case call.Usable() && (restated == chunks.NotRestated || !call.Missing()):
+		st.completeArgs(m, call, "call")
+	case call.State.Status == events.BuildingArgs:
+		call.State.restate(restated)
+	}
+}
+
+// completeRestated completes the calls of a run, or of all runs if run is "", which no
+// statement as a whole followed, up to those of which one may follow until the end.
+func (st *Step) completeRestated(run string, upTo chunks.Restating) {
+	for m, call := range st.State.calls() {
+		if r := call.State.Restated; r != chunks.NotRestated && r <= upTo && (run == "" || m.Run == run) {
+			st.completeArgs(m, call, "message")
+		}
+	}
+}
+
+// answerRestated ends the calls whose results waited for a statement as a whole, because
+// the stream ended before it.
+func (st *Step) answerRestated() {
+	for m, call := range st.State.calls() {
+		if call.State.Restated != chunks.NotRestated && call.State.Status == events.BuildingArgs && call.State.Result != nil {
+			st.answerCut(m, call, "result")
+		}
+	}
+	st.dropFinished()
 }
 
 // next applies the beginning of another block where blocks follow each other.

@@ -21,10 +21,24 @@ func (st *Step) history(frame []chunks.Chunk) (old []bool) {
 	known := st.knownUntil(frame)
 	for i := range frame {
 		c := &frame[i]
-		old[i] = c.Repeated && (i < known || isContent(c) && (c.Message == "" || st.State.Memory.hasMessage(c.Message)))
+		old[i] = c.Repeated && (i < known && !st.restates(c) || isContent(c) && (c.Message == "" || st.State.Memory.hasMessage(c.Message)))
 	}
 	st.past(frame, old)
 	return old
+}
+
+// restates reports whether a call of a repeated history is the statement as a whole that
+// an open call waits for, or one beside it that only the history has.
+func (st *Step) restates(c *chunks.Chunk) bool {
+	if c.Kind != chunks.Fragment {
+		return false
+	}
+	if m, call := st.find(c.ID, "", c.Namespace); m != nil {
+		return call.State.Restated != chunks.NotRestated
+	}
+	return !st.State.Memory.used(c.ID) && slices.ContainsFunc(st.State.Messages, func(m *Message) bool {
+		return m.Namespace == c.Namespace && m.has(c.Message) && m.any(func(call *Call) bool { return call.State.Restated != chunks.NotRestated })
+	})
 }
 
 // historyEnd records that a snapshot came. The input with which a run starts is not
@@ -160,8 +174,8 @@ func (st *Step) pastResult(frame []chunks.Chunk, old []bool, k, i int) {
 		}
 	} else {
 		call := &frame[k]
-		if m, _ := st.repeatedOpen(call); m != nil || st.repeatsClosedCall(call) {
-			return
+		if m, _ := st.repeatedOpen(call); m != nil || st.repeatsClosedCall(call) || st.State.Memory.hasOrphan(c.ID) {
+			return // an orphan came in the run, whose call is news too
 		}
 		old[k] = true
 		past.Name, past.Message, past.Args = clone(call.Name), clone(call.Message), fingerprint([]byte(call.Args))
@@ -260,10 +274,10 @@ func (st *Step) beside(c *chunks.Chunk, message string) bool {
 
 // confirmOpen completes a call that a full message repeats. Where the model was
 // cut off in its args, the full message has a framework's guess at them, which is
-// not used.
+// not used. A Final call is no part of a message, but the input of the tool.
 func (st *Step) confirmOpen(m *Message, i int, c *chunks.Chunk) {
 	call := &m.Calls[i]
-	if call.State.Status != events.BuildingArgs || m.Truncated && !call.Whole() {
+	if call.State.Status != events.BuildingArgs || m.Truncated && !call.Whole() && !c.Final {
 		return
 	}
 	same := m.has(c.Message) && m.Namespace == c.Namespace

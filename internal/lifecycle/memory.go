@@ -311,6 +311,10 @@ func (m *Memory) remember(r Result, limit int) bool {
 	return true
 }
 
+func (m *Memory) hasOrphan(id string) bool {
+	return slices.ContainsFunc(m.Orphans, func(o Result) bool { return o.ID == id })
+}
+
 // adopt removes and returns the first orphan with an id, or nil.
 func (m *Memory) adopt(id string) *Result {
 	for i, o := range m.Orphans {

@@ -168,8 +168,11 @@ func (st *Step) finish(c *chunks.Chunk) {
 		st.closeCalls(func(other *Message) bool { return other == m }, true, events.ByCut, "")
 	}
 	for i := range m.Calls {
-		if call := &m.Calls[i]; call.Certain() || !m.Truncated && call.Usable() && !call.Blank() {
+		switch call := &m.Calls[i]; {
+		case call.Certain() || !m.Truncated && call.Usable() && !call.Blank():
 			st.completeArgs(m, call, "message")
+		case !m.Truncated && call.State.Status == events.BuildingArgs:
+			call.State.restate(c.Restated)
 		}
 	}
 	if c.IDVaries {
@@ -263,6 +266,7 @@ func (st *Step) finishMessage(m *Message, superseded bool) {
 		}
 		st.emitStart(m, c, true)
 		switch {
+		case c.State.Restated != chunks.NotRestated:
 		case !m.Truncated || c.Certain():
 			st.completeArgs(m, c, "message")
 		case c.State.Result != nil:

@@ -51,7 +51,14 @@ func (st *Step) repeatedIn(m *Message, c *chunks.Chunk, args uint64) int {
 // another message repeats, or -1: the call with its id and its args, by its number
 // first.
 func (st *Step) equalIn(m *Message, c *chunks.Chunk, args uint64) int {
-	same := func(i int) bool { return sameCall(c, args, m.Calls[i].State.Args, m.Calls[i].Name) }
+	same := func(i int) bool {
+		call := &m.Calls[i]
+		known := call.State.Args
+		if known == 0 && call.Whole() {
+			known = fingerprint(call.Text)
+		}
+		return sameCall(c, args, known, call.Name)
+	}
 	if i := m.numbered(c.ID, st.number(c)); i >= 0 && same(i) {
 		return i
 	}

@@ -150,6 +150,10 @@ func (st *Step) receive(m *Message, c *Call, r Result) {
 	held := r // a copy, so that the other results need no memory
 	c.State.hold(&held)
 	switch {
+	case c.State.Restated == chunks.RestatedInRun && !c.Certain():
+	case c.State.Restated != chunks.NotRestated:
+		st.completeArgs(m, c, "result")
+		st.dropFinished()
 	case m.Phase == Finished:
 		st.answerCut(m, c, "result")
 		st.dropFinished()

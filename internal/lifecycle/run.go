@@ -112,6 +112,7 @@ func (st *Step) EndAgent(namespace string, status events.Status) {
 func (st *Step) endRun(status events.Status, reason *events.Reason) {
 	s := st.State
 	run := s.Run.ID
+	st.completeRestated(run, chunks.RestatedInRun)
 	for _, m := range s.Messages {
 		if m.Run == run && m.Phase != Finished {
 			building, parts := m.Phase == Building, m.Parts

@@ -317,6 +317,7 @@ func (p *player) chunk(verb string, a map[string]string) chunks.Chunk {
 	choice, _ := strconv.Atoi(a["choice"])
 	part, _ := strconv.Atoi(a["part"])
 	wait, _ := strconv.Atoi(a["wait"])
+	restated, _ := strconv.Atoi(a["restated"])
 	_, repeated := a["repeated"]
 	_, whole := a["whole"]
 	_, object := a["object"]
@@ -337,7 +338,7 @@ func (p *player) chunk(verb string, a map[string]string) chunks.Chunk {
 		Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], CallKind: a["kind"], ParentCall: a["parent"], Provider: provider,
 		Object: object, Weak: weak, Whole: whole, Final: final, Opens: opens, Exact: exact, Part: part, Text: a["text"], Status: a["status"],
 		Truncated: truncated, Wait: uint8(wait), Reason: a["reason"], Usage: a["usage"], Why: a["why"],
-		InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated, Explicit: explicit, Abandons: abandons, Aside: aside, Spares: spares,
+		InterruptID: a["interrupt"], Run: a["run"], Restated: chunks.Restating(restated), Repeated: repeated, Explicit: explicit, Abandons: abandons, Aside: aside, Spares: spares,
 	}
 }
 

@@ -46,7 +46,7 @@ func (s *State) Timer(r *Rules) (Timer, bool) {
 				continue
 			}
 			awaiting = awaiting && c.State.waits()
-			held = held || holdsArgs(c, r)
+			held = held || holdsArgs(c, r) || c.State.awaitsWhole()
 			earliest(c.State.Deadline, Deadline, c.State.Call)
 		}
 	}
@@ -134,9 +134,10 @@ func (m *Message) wait(r *Rules) events.Time {
 	return events.Time(max(m.Wait, 1)) * events.Time(r.FlushAfter)
 }
 
-// Flush emits all that is held to be coalesced: args, content, and the end of
-// messages that waited for their usage. Messages that waited for content are ended
-// by a longer silence, or by the end of the stream.
+// Flush emits all that is held to be coalesced: args, content, the calls that were not
+// stated as a whole soon, and the end of messages that waited for their usage.
+// Messages that waited for content are ended by a longer silence, or by the end of
+// the stream.
 func (st *Step) Flush(ended bool) {
 	for _, m := range st.State.Messages {
 		for i := range m.Calls {
@@ -145,10 +146,12 @@ func (st *Step) Flush(ended bool) {
 		st.emitText(m, true)
 	}
 	s := st.State
+	st.completeRestated("", chunks.RestatedSoon)
 	st.finishMessages(func(m *Message) bool {
 		return m.Phase == Finishing && (m.Wait <= 1 || ended || s.Time >= s.Last+m.wait(st.Rules))
 	})
 	if ended {
+		st.answerRestated()
 		st.endStream()
 	}
 	st.endFailed()

@@ -90,7 +90,7 @@ type decoder struct {
 	Cancelled bool     // the client has cancelled it
 	Prompts   []string // ids of the prompts without a response
 	Loads     []string // ids of the requests to load a session, likewise
-	Asks      []Ask    // requests for a permission, likewise
+	Asks      []Ask    // requests for a permission or for input, likewise
 	Denied    []string // ids of the calls that a person has rejected
 
 	Message  string // id of the open message
@@ -121,7 +121,7 @@ func (d *decoder) Fields(f *stored.Fields) {
 	stored.List(f, "c", &d.Calls, (*Call).fields)
 }
 
-// Ask is a request for a permission.
+// Ask is a request for a permission, or for input.
 type Ask struct {
 	ID      string
 	Call    string   // id of the call
@@ -154,6 +154,8 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		return d.update(w, m.params.Member("update"))
 	case "session/request_permission":
 		return d.ask(w, &m)
+	case "elicitation/create":
+		d.elicit(w, &m)
 	case "session/prompt":
 		d.Prompts = add(d.Prompts, m.id)
 		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: w.PlainText(m.params.Member("prompt"))})

@@ -39,13 +39,27 @@ func (d *decoder) response(w *wire.Writer, m *message) {
 		d.endTurn(w, w.Text(stop))
 	case outcome.IsObject():
 		d.answer(w, id, outcome)
+	case m.result.Member("action").IsString():
+		d.elicited(w, id, m.result.Member("action"))
 	case m.failure.Present():
 		if d.Prompts, ours = take(d.Prompts, id); ours {
-			d.end(w, chunks.Chunk{Status: "error", Text: w.FailureText(m.failure)})
+			d.fail(w, m.failure)
 			return
 		}
 		d.takeAsk(id)
 	}
+}
+
+// requestCancelled is the code of the error that answers a request which the other side
+// has cancelled, by $/cancel_request.
+const requestCancelled = "-32800"
+
+func (d *decoder) fail(w *wire.Writer, failure jsonscan.Value) {
+	end := chunks.Chunk{Status: "error", Text: w.FailureText(failure)}
+	if d.Cancelled || failure.Member("code").Raw == requestCancelled {
+		end.Status = "cancelled"
+	}
+	d.end(w, end)
 }
 
 func (d *decoder) state(w *wire.Writer, u *update) {
@@ -125,6 +139,26 @@ func (d *decoder) ask(w *wire.Writer, m *message) *wire.Problem {
 	d.Asks = append(wire.MakeRoom(d.Asks, maxAsks), a)
 	w.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: "approval", InterruptID: w.Text(m.id)})
 	return nil
+}
+
+// elicit reads a request for input. Only one for a call makes that call wait.
+func (d *decoder) elicit(w *wire.Writer, m *message) {
+	id := w.Text(m.params.Member("toolCallId"))
+	c := d.call(id)
+	if c == nil {
+		return
+	}
+	d.seal(w, c, id)
+	d.Asks = append(wire.MakeRoom(d.Asks, maxAsks), Ask{ID: key(m.id), Call: c.ID})
+	w.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: "input", InterruptID: w.Text(m.id)})
+}
+
+// elicited reads the answer to a request for input: accept, decline or cancel. The tool
+// goes on with any of them.
+func (d *decoder) elicited(w *wire.Writer, id string, action jsonscan.Value) {
+	if _, ok := d.takeAsk(id); ok {
+		w.Emit(chunks.Chunk{Kind: chunks.Resume, InterruptID: w.Text(jsonscan.ValueOf(id)), Text: w.Text(action)})
+	}
 }
 
 func (d *decoder) takeAsk(id string) (Ask, bool) {

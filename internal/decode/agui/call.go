@@ -26,7 +26,7 @@ func (r frame) call(e *event) *wire.Problem {
 	}
 	id := r.Text(e.call)
 	if e.kind == "TOOL_CALL_RESULT" {
-		return r.emitResult(id, e.content, e.failure, false)
+		return r.emitResult(id, e.content, e.failure, e.metadata, false)
 	}
 	item := r.d.findCall(r.ns, id)
 	switch e.kind {
@@ -44,20 +44,35 @@ func (r frame) call(e *event) *wire.Problem {
 	case "TOOL_CALL_ARGS":
 		r.args(item, id, e.delta)
 	case "TOOL_CALL_END":
-		if item == nil { // its start was lost
-			r.end(Item{Kind: callItem, Namespace: r.ns, Message: r.d.namespace(r.ns).Message, ID: id})
-			return nil
+		ended := Item{Kind: callItem, Namespace: r.ns, Message: r.d.namespace(r.ns).Message, ID: id}
+		if item != nil { // else its start was lost
+			ended = *item
+			r.d.close(item)
 		}
-		r.end(*item)
-		r.d.close(item)
+		switch args := tanstack(e.metadata, "input"); {
+		case !args.Present():
+			r.UnknownMembers("metadata.tanstack", e.metadata.Member("tanstack"), "toolName", "toolCallName")
+		case args.IsObject() && ended.Kind == callItem:
+			r.Emit(chunks.Chunk{
+				Kind: chunks.Fragment, Namespace: r.ns, Message: ended.Message, ID: id, Name: r.Text(tanstack(e.metadata, "toolCallName")),
+				Args: r.Compact(args.Raw), Object: true, Whole: true, Final: true,
+			})
+		}
+		r.end(ended)
 	}
 	return nil
 }
 
+// tanstack returns a member of what TanStack AI adds to the events of the protocol.
+func tanstack(metadata jsonscan.Value, key string) jsonscan.Value {
+	return metadata.Member("tanstack").Member(key)
+}
+
 // openCall emits the beginning of a call. The agent repeats a call for which the run
-// was interrupted after the interrupt was answered. It is the same call.
+// was interrupted after the interrupt was answered, and those of a run that it sends
+// again. It is the same call.
 func (r frame) openCall(e *event, id string) *Item {
-	if r.d.Waiting.Has(id) {
+	if r.d.replays(id) || r.d.Waiting.Has(id) {
 		return r.d.open(Item{Kind: repeatedCall, Namespace: r.ns, ID: id})
 	}
 	n := r.d.namespace(r.ns)
@@ -69,7 +84,7 @@ func (r frame) openCall(e *event, id string) *Item {
 	name := r.Text(e.name)
 	r.Emit(chunks.Chunk{
 		Kind: chunks.Fragment, Namespace: r.ns, Message: message, ID: id,
-		Name: name, Final: name != "", ParentCall: n.ParentCall,
+		Name: name, Final: name != "", Opens: name == "", ParentCall: n.ParentCall,
 	})
 	if args := r.rawArgs(e.raw, id); args != "" {
 		r.Emit(chunks.Chunk{Kind: chunks.Fragment, Namespace: r.ns, Message: message, ID: id, Args: args, Object: true, Weak: true})
@@ -99,18 +114,16 @@ func (r frame) args(item *Item, id string, delta jsonscan.Value) {
 	if s == "" || item != nil && item.Kind == repeatedCall {
 		return
 	}
-	c := chunks.Chunk{Kind: chunks.Fragment, Namespace: r.ns, ID: id, Args: s}
+	c := chunks.Chunk{Kind: chunks.Fragment, Namespace: r.ns, Message: r.d.namespace(r.ns).Message, ID: id, Args: s, Opens: true}
 	if item != nil {
 		c.Message = item.Message
-	} else {
-		c.Message, c.Opens = r.d.namespace(r.ns).Message, true
 	}
 	r.Emit(c)
 }
 
 // emitResult emits a result, which is text or a list of content parts. Only a tool
-// message of a snapshot has an error.
-func (r frame) emitResult(id string, content, failure jsonscan.Value, repeated bool) *wire.Problem {
+// message of a snapshot has an error, and in events of TanStack AI the metadata.
+func (r frame) emitResult(id string, content, failure, metadata jsonscan.Value, repeated bool) *wire.Problem {
 	c := chunks.Chunk{Kind: chunks.Result, Namespace: r.ns, ID: id, Repeated: repeated}
 	switch {
 	case content.IsArray():
@@ -125,6 +138,9 @@ func (r frame) emitResult(id string, content, failure jsonscan.Value, repeated b
 		if c.Text == "" && c.Content == "" {
 			c.Text = s
 		}
+	}
+	if tanstack(metadata, "state").Str == "output-error" {
+		c.Status = "error"
 	}
 	if !repeated {
 		r.d.Waiting.Remove(id)

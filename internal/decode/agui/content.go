@@ -39,7 +39,9 @@ func sameID(open, id string) bool { return id == "" || open == id[:min(len(id), 
 func (r frame) end(i Item) {
 	switch i.Kind {
 	case callItem:
-		r.Emit(chunks.Chunk{Kind: chunks.Seal, Namespace: i.Namespace, Message: i.Message, ID: i.ID})
+		r.Emit(chunks.Chunk{
+			Kind: chunks.Seal, Namespace: i.Namespace, Message: i.Message, ID: i.ID, Restated: chunks.RestatedInRun,
+		})
 	case textItem, reasoningItem:
 		r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Namespace: i.Namespace, Message: i.Message})
 	}
@@ -56,6 +58,9 @@ func (r frame) begin(id, role string) {
 		r.endMessage(n.Message)
 	}
 	n.Begun, n.Message = true, wire.Keep(id)
+	if r.d.Again != "" { // what a run that is sent again did not have
+		r.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: r.d.Again, Explicit: true})
+	}
 	r.Emit(chunks.Chunk{Kind: chunks.Start, Namespace: r.ns, Message: id, Role: role})
 }
 
@@ -104,6 +109,9 @@ func (r frame) contentEvent(e *event, kind itemKind, what string) *wire.Problem 
 // of any other message that is not the assistant's is muted.
 func (r frame) openContent(e *event, kind itemKind, id string) *Item {
 	role := r.Text(e.role)
+	if r.d.replays(id) {
+		return r.d.open(Item{Kind: mutedItem, Namespace: r.ns, ID: id})
+	}
 	if kind == textItem && role != "" && role != "assistant" {
 		if role == "user" {
 			r.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: r.ns, ID: id})

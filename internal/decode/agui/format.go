@@ -9,6 +9,11 @@
 // text or call ends at any other event of the conversation. A message has no end
 // event: it ends when another message begins in its namespace, which is the
 // subagentRunId.
+//
+// Adapters leave out args, and glue those of parallel calls: MESSAGES_SNAPSHOT has them as
+// a whole. A call that ends without args, or with args that are no JSON, is therefore not
+// complete before a snapshot or the end of its run. An agent that a client connects to
+// again may send a finished run once more, with the same ids.
 package agui
 
 import (
@@ -126,7 +131,7 @@ type event struct {
 	kind                                                                 string
 	message, role, delta, call, name, parent, content, failure           jsonscan.Value
 	run, subagent, outcome, interrupt, input, messages, code, parentCall jsonscan.Value
-	raw                                                                  jsonscan.Value
+	raw, metadata                                                        jsonscan.Value
 }
 
 func (e *event) read(f wire.Frame) {
@@ -137,6 +142,7 @@ func (e *event) read(f wire.Frame) {
 		e.content.From("content"), e.failure.From("error"), e.failure.From("message"), e.run.From("runId"),
 		e.subagent.From("subagentRunId"), e.outcome.From("outcome"), e.interrupt.From("interrupt"), e.input.From("input"),
 		e.messages.From("messages"), e.code.From("code"), e.parentCall.From("parentToolCallId"), e.raw.From("rawEvent"),
+		e.metadata.From("metadata"),
 	)
 	e.kind = kind.Str
 }

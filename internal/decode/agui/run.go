@@ -28,7 +28,9 @@ func (r frame) subagent(e *event) {
 // results that a frontend added since the last run.
 func (r frame) runStarted(e *event) *wire.Problem {
 	r.d.Items, r.d.Namespaces, r.d.Asked = nil, nil, false
-	r.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: r.Text(e.run), Explicit: true})
+	if !r.d.startRun(r.Text(e.run)) {
+		r.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: r.Text(e.run), Explicit: true})
+	}
 	messages := e.input.Member("messages")
 	switch {
 	case !messages.Present():
@@ -66,7 +68,11 @@ func (r frame) runFinished(e *event) (problem *wire.Problem) {
 			status = "interrupted"
 		}
 	}
+	if r.d.Asked { // also the calls whose args a snapshot has completed since
+		r.Emit(chunks.Chunk{Kind: chunks.Await, Namespace: r.ns, Why: "interrupt"})
+	}
 	r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: status})
+	r.d.Past.AddNew(r.Text(e.run), maxPast)
 	r.d.Items, r.d.Namespaces = nil, nil
 	return problem
 }

@@ -14,7 +14,7 @@ import (
 //	{"role":"tool","id","toolCallId","content","error"?}
 //	{"role":"user","id","content"}
 type message struct {
-	role, id, content, failure, call, calls jsonscan.Value
+	role, id, content, failure, call, calls, metadata jsonscan.Value
 }
 
 // snapshot reads the whole conversation of MESSAGES_SNAPSHOT, or of the input of a run.
@@ -81,7 +81,7 @@ func (r frame) whole(v jsonscan.Value, human, aside bool) *wire.Problem {
 	var m message
 	v.Read(
 		m.role.From("role"), m.id.From("id"), m.content.From("content"), m.failure.From("error"),
-		m.call.From("toolCallId"), m.calls.From("toolCalls"),
+		m.call.From("toolCallId"), m.calls.From("toolCalls"), m.metadata.From("metadata"),
 	)
 	switch m.role.Str {
 	case "assistant":
@@ -90,7 +90,7 @@ func (r frame) whole(v jsonscan.Value, human, aside bool) *wire.Problem {
 		if !m.call.IsString() {
 			return wire.WrongType("toolCallId", m.call, "a string")
 		}
-		return r.emitResult(r.Text(m.call), m.content, m.failure, true)
+		return r.emitResult(r.Text(m.call), m.content, m.failure, m.metadata, true)
 	case "user":
 		if human {
 			r.Emit(chunks.Chunk{

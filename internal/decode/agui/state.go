@@ -12,6 +12,9 @@ type decoder struct {
 	Namespaces []Namespace // those with a message or a subagent
 	Waiting    wire.IDs    // of the calls for which a run was interrupted, without a result
 	Asked      bool        // the run has emitted an interrupt before its end
+	Past       wire.IDs    // of the runs that finished
+	Seen       wire.IDs    // of the calls and messages of these and of the open run
+	Again      string      // id of the open run if it finished before
 }
 
 func (d *decoder) Fields(f *stored.Fields) {
@@ -19,6 +22,9 @@ func (d *decoder) Fields(f *stored.Fields) {
 	stored.List(f, "p", &d.Namespaces, (*Namespace).fields)
 	d.Waiting.Fields(f, "w")
 	f.Flag("a", &d.Asked)
+	d.Past.Fields(f, "f")
+	d.Seen.Fields(f, "s")
+	f.Text("r", &d.Again)
 }
 
 // Item is an open text, reasoning or call.
@@ -82,7 +88,24 @@ const (
 	maxItems      = 1000
 	maxNamespaces = 100
 	maxWaiting    = 100
+	maxPast       = 16
+	maxSeen       = 256
 )
+
+// startRun records that a run begins, and reports whether it is one that has finished and
+// is sent again.
+func (d *decoder) startRun(id string) (again bool) {
+	if d.Again = ""; d.Past.Has(id) {
+		d.Again = wire.Keep(id)
+	}
+	return d.Again != ""
+}
+
+// replays reports whether an event begins a call or a message that was seen, in a run that
+// is sent again. An id that was not seen is recorded.
+func (d *decoder) replays(id string) bool {
+	return !d.Seen.AddNew(id, maxSeen) && d.Again != "" && id != ""
+}
 
 // open adds an item. The pointer is valid until the next item opens or closes.
 func (d *decoder) open(i Item) *Item {

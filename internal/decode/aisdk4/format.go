@@ -12,9 +12,13 @@
 // The line 3 is an error of the step, or of a tool that the line does not name. Other
 // tools may still return results after it, so the message fails when its step ends, and
 // the run with d. Where no step is open, nothing follows the error.
+//
+// assistant-ui adds codes that begin with aui-, and members: isFinal of c ends the args of
+// a call, a has isError, and isPreliminary where it is progress.
 package aisdk4
 
 import (
+	"cmp"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -99,7 +103,13 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		d.finish(w, f.JSON)
 	case "9", "a", "b", "c":
 		return d.call(w, f.Name, f.JSON)
-	case "2", "8", "h", "i", "k", "aui-state":
+	case "aui-text-delta":
+		return d.content(w, chunks.Text, f.JSON.Member("textDelta"))
+	case "aui-reasoning-delta":
+		return d.content(w, chunks.Reasoning, f.JSON.Member("reasoningDelta"))
+	case "aui-tool-call-approval":
+		return d.approval(w, f.JSON)
+	case "2", "8", "h", "i", "k", "aui-state", "aui-data", "aui-reasoning-part-start":
 	default:
 		w.Unknown("line", f.Name, f.JSON)
 	}
@@ -123,6 +133,7 @@ func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok 
 		s.Add(at, wire.TextSlot)
 	case "c":
 		s.Walk(at, slots.At)
+		return 0, !f.JSON.Member("isFinal").Present()
 	}
 	return 0, true
 }
@@ -192,7 +203,10 @@ func (d *decoder) finish(w *wire.Writer, v jsonscan.Value) {
 // failure records an error of the open step. Where none is open, the error is all that
 // the stream has.
 func (d *decoder) failure(w *wire.Writer, v jsonscan.Value) {
-	text := w.FailureText(v)
+	if severity := v.Member("severity").Str; severity == "warning" || severity == "info" { // of assistant-ui
+		return
+	}
+	text := cmp.Or(w.Text(v.Member("error")), w.FailureText(v))
 	if d.Open {
 		d.Failed, d.Failure = true, strings.ToValidUTF8(wire.Keep(text), "")
 		return
@@ -205,10 +219,10 @@ func (d *decoder) failure(w *wire.Writer, v jsonscan.Value) {
 }
 
 func (d *decoder) call(w *wire.Writer, code string, v jsonscan.Value) *wire.Problem {
-	var call, name, delta, args, result jsonscan.Value
+	var call, name, delta, args, result, failed, final, preliminary jsonscan.Value
 	v.Read(
 		call.From("toolCallId"), name.From("toolName"), delta.From("argsTextDelta"), args.From("args"),
-		result.From("result"),
+		result.From("result"), failed.From("isError"), final.From("isFinal"), preliminary.From("isPreliminary"),
 	)
 	id := w.Text(call)
 	if !call.IsString() || id == "" {
@@ -216,16 +230,14 @@ func (d *decoder) call(w *wire.Writer, code string, v jsonscan.Value) *wire.Prob
 	}
 	switch code {
 	case "a":
-		d.result(w, id, result)
+		d.result(w, id, result, failed, preliminary.Kind == jsonscan.True)
 		return nil
 	case "c":
-		return d.delta(w, id, delta)
+		return d.delta(w, id, delta, final.Kind == jsonscan.True)
 	}
 	d.begin(w)
 	c := chunks.Chunk{Kind: chunks.Fragment, Message: d.Message, ID: id, Name: w.Text(name), Final: true}
 	if code == "9" {
-		// The text of the deltas has precedence where it is whole: args is the
-		// parsed text.
 		c.Whole = true
 		if args.Present() {
 			c.Args, c.Object = w.Compact(args.Raw), args.IsObject()
@@ -237,7 +249,7 @@ func (d *decoder) call(w *wire.Writer, code string, v jsonscan.Value) *wire.Prob
 	return nil
 }
 
-func (d *decoder) delta(w *wire.Writer, id string, v jsonscan.Value) *wire.Problem {
+func (d *decoder) delta(w *wire.Writer, id string, v jsonscan.Value, final bool) *wire.Problem {
 	if !v.IsString() {
 		return wire.WrongType("argsTextDelta", v, "a string")
 	}
@@ -245,15 +257,42 @@ func (d *decoder) delta(w *wire.Writer, id string, v jsonscan.Value) *wire.Probl
 		d.begin(w)
 		w.Emit(chunks.Chunk{Kind: chunks.Fragment, Message: d.Message, ID: id, Args: s, Opens: true})
 	}
+	if final { // 9 may still have the args as a whole
+		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: d.Message, ID: id, Restated: chunks.RestatedSoon})
+	}
 	return nil
 }
 
-func (d *decoder) result(w *wire.Writer, id string, v jsonscan.Value) {
+// approval reads {"toolCallId","approval":{"id","approved"?}}.
+func (d *decoder) approval(w *wire.Writer, v jsonscan.Value) *wire.Problem {
+	var call, approval, id, approved jsonscan.Value
+	v.Read(call.From("toolCallId"), approval.From("approval"))
+	approval.Read(id.From("id"), approved.From("approved"))
+	switch {
+	case !call.IsString() || !id.IsString():
+		return wire.WrongShape("toolCallId or approval.id is missing; both must be strings")
+	case approved.Kind == jsonscan.True:
+		w.Emit(chunks.Chunk{Kind: chunks.Resume, InterruptID: w.Text(id)})
+	case approved.Kind == jsonscan.False:
+		w.Emit(chunks.Chunk{Kind: chunks.Result, ID: w.Text(call), Status: "denied", Text: "The tool call was denied."})
+	default:
+		w.Emit(chunks.Chunk{Kind: chunks.Await, ID: w.Text(call), Why: "approval", InterruptID: w.Text(id)})
+	}
+	return nil
+}
+
+func (d *decoder) result(w *wire.Writer, id string, v, failed jsonscan.Value, preliminary bool) {
 	c := chunks.Chunk{Kind: chunks.Result, ID: id}
+	if failed.Kind == jsonscan.True || wire.IsError(v) && v.Member("content").IsArray() { // of MCP
+		c.Status = "error"
+	}
 	if v.IsString() {
 		c.Text = w.Text(v)
 	} else if v.Present() {
 		c.Content = w.Compact(v.Raw)
+	}
+	if preliminary {
+		c = chunks.Chunk{Kind: chunks.Progress, ID: id, Text: wire.Excerpt(c.Text + c.Content)}
 	}
 	w.Emit(c)
 }

@@ -32,6 +32,7 @@ func (d *decoder) delta(w *wire.Writer, ns string, m *fields) {
 	if m.usage.IsObject() {
 		m.usage = jsonscan.ValueOf(d.totalUsage(w, of.Namespace, of.Message, m.usage))
 	}
+	end.restated = chunks.RestatedSoon // by updates, values or the events of traces
 	d.finish(w, of, end, m.usage)
 }
 
@@ -54,7 +55,7 @@ func (d *decoder) finish(w *wire.Writer, of chunks.Chunk, end messageEnd, usage 
 	if end.over {
 		w.Emit(chunks.Chunk{
 			Kind: chunks.Finish, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice,
-			Reason: end.reason, Truncated: end.truncated, Wait: end.wait, Repeated: of.Repeated,
+			Reason: end.reason, Truncated: end.truncated, Wait: end.wait, Repeated: of.Repeated, Restated: end.restated,
 		})
 	}
 	w.EmitUsage(chunks.Chunk{Namespace: of.Namespace, Message: of.Message, Choice: of.Choice, Repeated: of.Repeated}, usage)

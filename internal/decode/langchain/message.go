@@ -161,6 +161,7 @@ type messageEnd struct {
 	reason    string
 	truncated bool
 	wait      uint8 // as in chunks.Chunk
+	restated  chunks.Restating
 	choice    int
 	thoughts  jsonscan.Value // additional_kwargs.reasoning_content
 }

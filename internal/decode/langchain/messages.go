@@ -12,7 +12,8 @@ type messages struct {
 	Attempt int32 // of Run
 	// Live states that messages are streamed. Otherwise updates and values are the
 	// only source of messages.
-	Live bool
+	Live   bool
+	pieces bool // within a frame: its AIMessageChunks may not be whole yet
 	// Streamed are the messages streamed last, the latest at the end.
 	Streamed []streamedMessage
 	// Partial are the growing messages, which the server repeats whole.

@@ -16,7 +16,8 @@ import (
 //
 //	{"type":"event","seq","method":M,"params":{"namespace":["agent:1"],"data":{…}}}, where M and data are
 //	messages         event message-start{id,role} → content-block-start{index,content:{type,id,name,args}}
-//	                 → content-block-delta{index,delta:{type:"block-delta",fields:{type,args}}} …
+//	                 → content-block-delta{index,delta:{type:"tool-call-delta",args}} …
+//	                 or content-block-delta{index,delta:{type:"block-delta",fields:{type,args}}} …
 //	                 → content-block-finish{index,content:{type:"tool_call",args:{…}}} → message-finish{reason,usage}
 //	tools            event tool-started, tool-output-delta, tool-finished{output} or tool-error{message}
 //	lifecycle        event started, running, completed, failed{error} or interrupted
@@ -25,7 +26,8 @@ import (
 //
 // Names are in snake_case on the wire and in camelCase in the specification. Both
 // are read. The args of a block-delta are the whole text so far in JavaScript, and
-// the next piece of it in Python. The assembler of calls detects which.
+// the next piece of it in Python. The assembler of calls detects which. Those of a
+// tool-call-delta are the next piece.
 //
 // The format shares its decoder, and thereby the ids of messages, with Format.
 func Protocol() wire.Format {

@@ -79,8 +79,7 @@ func (d *decoder) protocolStart(w *wire.Writer, ns string, e protocolData) {
 	}
 }
 
-// protocolBlock begins a block. Blocks are sequential, so the call before it is
-// complete, even where its finish was lost.
+// protocolBlock begins a block. The blocks of parallel calls can be open at a time.
 func (d *decoder) protocolBlock(w *wire.Writer, of chunks.Chunk, open *protocolOpen, e protocolData) *wire.Problem {
 	if !e.content.IsObject() {
 		return wire.WrongType("content of content-block-start", e.content, "an object")
@@ -88,11 +87,6 @@ func (d *decoder) protocolBlock(w *wire.Writer, of chunks.Chunk, open *protocolO
 	if open.Silent {
 		d.humanText(w, open, readBlock(e.content).text)
 		return nil
-	}
-	if open.Block {
-		of := of
-		of.Kind, of.Index = chunks.Next, wire.RawIndex(e.index)
-		w.Emit(of)
 	}
 	n := w.Len()
 	open.Block, open.Streamed = d.protocolContent(w, of, e.index, e.content), false
@@ -161,6 +155,11 @@ func (d *decoder) protocolCall(w *wire.Writer, of chunks.Chunk, index jsonscan.V
 // protocolDelta emits a piece of a block. The fragments of the provider
 // (input_json_delta) repeat the args beside them and are not read.
 func (d *decoder) protocolDelta(w *wire.Writer, of chunks.Chunk, open *protocolOpen, e protocolData) *wire.Problem {
+	if !e.delta.Present() && e.content.IsObject() && !open.Silent { // of older versions
+		d.protocolContent(w, of, e.index, e.content)
+		open.Streamed = open.Streamed || w.Len() > 0
+		return nil
+	}
 	if !e.delta.IsObject() {
 		return wire.WrongType("delta of content-block-delta", e.delta, "an object")
 	}
@@ -168,8 +167,8 @@ func (d *decoder) protocolDelta(w *wire.Writer, of chunks.Chunk, open *protocolO
 		d.humanText(w, open, e.delta.Member("text"))
 		return nil
 	}
-	var kind, text, fields jsonscan.Value
-	e.delta.Read(kind.From("type"), text.From("text"), text.From("reasoning"), fields.From("fields"))
+	var kind, text, fields, args jsonscan.Value
+	e.delta.Read(kind.From("type"), text.From("text"), text.From("reasoning"), fields.From("fields"), args.From("args"))
 	of.Part = e.index.Int()
 	switch kind.Str {
 	case "text-delta":
@@ -178,6 +177,12 @@ func (d *decoder) protocolDelta(w *wire.Writer, of chunks.Chunk, open *protocolO
 	case "reasoning-delta":
 		of.Kind = chunks.Reasoning
 		w.EmitText(of, text)
+	case "tool-call-delta":
+		if !args.IsString() {
+			return wire.WrongType("args of tool-call-delta", args, "a string")
+		}
+		of.Kind, of.Part, of.Index, of.Args = chunks.Fragment, 0, wire.RawIndex(e.index), w.Text(args)
+		w.EmitCall(of)
 	case "block-delta":
 		of.Part = 0
 		f := readBlock(fields)
@@ -287,7 +292,7 @@ func (d *decoder) protocolFinish(w *wire.Writer, of chunks.Chunk, e protocolData
 	d.Messages.done(of.Namespace, of.Message)
 	reason := w.Text(e.reason)
 	c := of
-	c.Kind, c.Reason, c.Truncated = chunks.Finish, reason, truncates(reason)
+	c.Kind, c.Reason, c.Truncated, c.Restated = chunks.Finish, reason, truncates(reason), chunks.RestatedSoon
 	w.Emit(c)
 	w.EmitUsage(of, e.usage)
 	of.Kind = chunks.Ended

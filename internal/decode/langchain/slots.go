@@ -139,7 +139,7 @@ var protocolSlots = wire.Slots{
 	wire.BlockSlot: {"params.data.index"},
 	wire.TextSlot:  {"params.data.delta.text", "params.data.delta.reasoning"},
 	wire.CallSlot:  {"params.data.delta.fields.id"},
-	wire.ArgsSlot:  {"params.data.delta.fields.args"},
+	wire.ArgsSlot:  {"params.data.delta.fields.args", "params.data.delta.args"},
 }
 
 // Fill completes the chunk of a delta of the message that is open in its

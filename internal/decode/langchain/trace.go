@@ -1,6 +1,7 @@
 package langchain
 
 import (
+	"cmp"
 	"strings"
 
 	"streamer/internal/decode/wire"
@@ -13,8 +14,9 @@ import (
 //	{"event":"on_chat_model_stream","run_id","metadata":{…},"data":{"chunk":{…}}} …
 //	→ {"event":"on_chat_model_end",…,"data":{"output":{…}}} → {"event":"on_tool_end",…,"data":{"output":{…}}}
 //
-// The other events are not read: the events of chains repeat the messages of their
-// models.
+// The events of chains repeat the messages of their models, and are the only ones with the
+// result of a tool that failed or does not exist. They are read as updates of the state:
+// the output of a node, {node: update, …} of a graph, or the whole state.
 
 func isTrace(f wire.Frame) bool {
 	var name, data jsonscan.Value
@@ -45,12 +47,51 @@ func (d *decoder) traceData(w *wire.Writer, name, ns string, data jsonscan.Value
 		if m := readMessage(output); m.kind == kindTool {
 			return d.resultMessage(w, place{ns: ns}, &m)
 		}
+	case name == "on_tool_end" && isCommand(output), name == "on_chain_end":
+		return d.chainOutput(w, ns, output)
 	case name == "on_tool_end":
 		w.UnknownMember("data", "output", output)
+	case name == "on_chain_stream" && !looksLikeMessage(chunk): // a message is a delta of a model
+		d.Messages.pieces = true
+		problem := d.chainOutput(w, ns, chunk)
+		d.Messages.pieces = false
+		return problem
 	case !repeats(name):
 		w.Unknown("event", name, data)
 	}
 	return nil
+}
+
+// chainOutput reads the output of an on_chain event, or a list of outputs.
+func (d *decoder) chainOutput(w *wire.Writer, ns string, v jsonscan.Value) (first *wire.Problem) {
+	for e := v.Elements(); e.Next(); {
+		if e.Value.IsObject() {
+			first = cmp.Or(first, d.chainOutput(w, ns, e.Value))
+		}
+	}
+	if !v.IsObject() {
+		return first
+	}
+	if isCommand(v) {
+		return d.stateKeys(w, ns, v.Member("update"))
+	}
+	if looksLikeMessage(v) {
+		return d.stateKey(w, ns, v)
+	}
+	switch kind, _ := payloadOf(wire.Frame{JSON: v}); kind {
+	case updatePayload:
+		return d.updates(w, ns, v)
+	case valuesPayload:
+		return d.stateMembers(w, ns, v, func(value jsonscan.Value) *wire.Problem { return d.stateKey(w, ns, value) })
+	}
+	return nil
+}
+
+// isCommand reports whether v is a Command of LangGraph, {"update","goto",…}.
+func isCommand(v jsonscan.Value) bool {
+	var name, update, to jsonscan.Value
+	v.Read(name.From("lg_name"), update.From("update"), to.From("goto"))
+	return update.IsObject() && (name.Str == "Command" || to.Raw != "")
 }
 
 // repeats reports whether the data of an event is in other events too, or is no part of

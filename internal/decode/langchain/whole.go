@@ -22,6 +22,9 @@ func (d *decoder) wholeMessage(w *wire.Writer, at place, m *fields, text bool) {
 	end := d.readEnd(w, m)
 	of := chunks.Chunk{Namespace: at.ns, Choice: end.choice, Repeated: at.repeated}
 	of.Message = w.Text(m.id)
+	if d.Messages.pieces && strings.HasSuffix(m.class, "Chunk") {
+		return
+	}
 	streamed := false
 	if ns, id, ok := d.Messages.find(at.ns, of.Message); ok {
 		of.Namespace, of.Message, streamed = ns, id, true

@@ -9,9 +9,14 @@
 // Messages have no ids: the part with the index 0 begins one. Until November 2025 there is
 // no part_end, so a part ends with the next event of another. The output tool is a call, and
 // its result ends the run.
+//
+// The parts of part_end and function_tool_call are whole, so their args have precedence
+// over those of the deltas. Deltas that are objects are merged (dict.go).
 package pydanticai
 
 import (
+	"strings"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -54,13 +59,15 @@ func (e *event) read(f wire.Frame) {
 }
 
 type decoder struct {
-	Open  bool // a message has begun
-	Final bool // its text is the result of the run
+	Open  bool   // a message has begun
+	Final bool   // its text is the result of the run
+	Dicts []Dict // the args of its calls that come as objects
 }
 
 func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("o", &d.Open)
 	f.Flag("f", &d.Final)
+	stored.List(f, "d", &d.Dicts, (*Dict).fields)
 }
 
 // silence is how long a final text without an end stays open, in units of
@@ -81,10 +88,9 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		if !e.delta.IsObject() {
 			return wire.WrongType("delta", e.delta, "an object")
 		}
-		d.delta(w, &e)
+		return d.delta(w, &e)
 	case "part_end":
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, Index: wire.RawIndex(e.index)})
-		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: e.index.Int()})
+		d.endPart(w, &e)
 		if !e.next.Present() {
 			d.end(w)
 		}
@@ -124,7 +130,7 @@ func (d *decoder) begin(w *wire.Writer, first bool) {
 
 func (d *decoder) end(w *wire.Writer) {
 	if d.Open {
-		w.Emit(chunks.Chunk{Kind: chunks.Finish})
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Restated: chunks.RestatedBeforeResult})
 		w.Emit(chunks.Chunk{Kind: chunks.Ended})
 	}
 	*d = decoder{}
@@ -139,7 +145,9 @@ func (d *decoder) rest(w *wire.Writer) {
 func (d *decoder) part(w *wire.Writer, e *event) {
 	var kind, content jsonscan.Value
 	e.part.Read(kind.From("part_kind"), content.From("content"))
-	w.Emit(chunks.Chunk{Kind: chunks.Next, Index: wire.RawIndex(e.index)})
+	if len(d.Dicts) == 0 { // an object may go on, although it is whole
+		w.Emit(chunks.Chunk{Kind: chunks.Next, Index: wire.RawIndex(e.index)})
+	}
 	switch kind.Str {
 	case "text":
 		w.EmitText(chunks.Chunk{Kind: chunks.Text, Part: e.index.Int()}, content)
@@ -148,6 +156,9 @@ func (d *decoder) part(w *wire.Writer, e *event) {
 	case "tool-call", "builtin-tool-call":
 		c := called(w, e.part)
 		c.Index, c.Opens = wire.RawIndex(e.index), true
+		if c.Object {
+			d.Dicts = append(wire.MakeRoom(d.Dicts, maxDicts), Dict{Index: wire.Keep(c.Index), Args: strings.Clone(c.Args)})
+		}
 		w.Emit(c)
 	case "builtin-tool-return":
 		if problem := result(w, e.part); problem != nil {
@@ -157,6 +168,23 @@ func (d *decoder) part(w *wire.Writer, e *event) {
 	default:
 		w.Unknown("part", kind.Str, e.part)
 	}
+}
+
+// endPart ends a part. Where the part of a call has no args, function_tool_call may still
+// have some.
+func (d *decoder) endPart(w *wire.Writer, e *event) {
+	kind := e.part.Member("part_kind").Str
+	end := chunks.Chunk{Kind: chunks.Seal, Index: wire.RawIndex(e.index)}
+	if c := called(w, e.part); c.ID != "" && (kind == "tool-call" || kind == "builtin-tool-call") {
+		end.Restated = chunks.RestatedBeforeResult
+		if c.Args != "" {
+			d.begin(w, false)
+			c.Index, c.Final, c.Whole = end.Index, true, true
+			w.Emit(c)
+		}
+	}
+	w.Emit(end)
+	w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: e.index.Int()})
 }
 
 // called returns the fragment of a call. Its args are text or an object.
@@ -174,7 +202,7 @@ func called(w *wire.Writer, part jsonscan.Value) chunks.Chunk {
 	return c
 }
 
-func (d *decoder) delta(w *wire.Writer, e *event) {
+func (d *decoder) delta(w *wire.Writer, e *event) *wire.Problem {
 	var kind, text, args, id, name jsonscan.Value
 	e.delta.Read(
 		kind.From("part_delta_kind"), text.From("content_delta"), args.From("args_delta"), id.From("tool_call_id"), name.From("tool_name_delta"),
@@ -185,13 +213,17 @@ func (d *decoder) delta(w *wire.Writer, e *event) {
 		d.rest(w)
 	case "thinking":
 		w.EmitText(chunks.Chunk{Kind: chunks.Reasoning, Part: e.index.Int()}, text)
-	case "tool_call":
+	case "tool_call", "tool-call": // the latter in the dumps of some versions
 		c := chunks.Chunk{Kind: chunks.Fragment, Index: wire.RawIndex(e.index), ID: w.Text(id), Name: w.Text(name), Exact: true}
+		if args.IsObject() {
+			return d.merge(w, c, args)
+		}
 		w.SetArgs(&c, args)
 		w.EmitCall(c)
 	default:
 		w.Unknown("delta", kind.Str, e.delta)
 	}
+	return nil
 }
 
 // whole emits a call that runs, which most often was streamed. One without an id, as some

@@ -7,11 +7,16 @@
 // It also reads the parts of fullStream, which have other names for some fields
 // and have tool-input-end, tool-call, tool-result and tool-error, and the parts of
 // version 4: tool-call-streaming-start, tool-call-delta{argsTextDelta},
-// tool-call{args} and tool-result{result} between step-start and step-finish.
+// tool-call{args} and tool-result{result} between step-start and step-finish. The
+// fullStream of Mastra has these parts as {"type","runId","from","payload":{…}}.
 //
 // A stream is a run. A step is an answer of the model: a message of its own, with
 // the id of the UI message, which all steps share. The finish reason of a step may
 // come only at the end of the stream, so a step ends when the next step begins.
+//
+// writer.merge joins streams: steps of one begin and end in the middle of those of the
+// other. As long as the input of a call is on its way, no step begins or ends, and what
+// comes belongs to the message of the open one.
 package vercelui
 
 import (
@@ -43,10 +48,14 @@ func claims(f wire.Frame) wire.Claim {
 		e.read(f)
 	}
 	switch {
+	case e.path.IsArray(): // of assistant-transport
+		return wire.No
+	case e.mastra && e.kind.Str != kind:
+		return wire.Surely
 	case strings.HasPrefix(kind, "tool-input-"), strings.HasPrefix(kind, "tool-output-"), strings.HasPrefix(kind, "tool-approval-"),
 		kind == "start-step", kind == "finish-step", kind == "reset-step":
 		return wire.Surely
-	case kind == "tool-call", kind == "tool-result", kind == "tool-error":
+	case kind == "tool-call", kind == "tool-result", kind == "tool-error", kind == "tool-call-suspended":
 		return wire.SurelyIf(e.call.IsString(), wire.Perhaps)
 	case strings.HasPrefix(kind, "text-"), strings.HasPrefix(kind, "reasoning-"):
 		return wire.SurelyIf(e.id.IsString(), wire.Perhaps)
@@ -55,7 +64,7 @@ func claims(f wire.Frame) wire.Claim {
 	case kind == "finish":
 		return wire.SurelyIf(e.finish.IsString(), wire.Perhaps)
 	case kind == "error":
-		return wire.SurelyIf(e.failure.IsString() && e.worded, wire.Perhaps)
+		return wire.SurelyIf(e.text.IsString(), wire.Perhaps)
 	case kind == "tool-call-streaming-start", kind == "step-finish":
 		return wire.Surely
 	case kind == "tool-call-delta":
@@ -63,6 +72,8 @@ func claims(f wire.Frame) wire.Claim {
 	case kind == "abort", kind == "file", kind == "step-start", kind == "stream-start", kind == "response-metadata", kind == "custom", kind == "raw", kind == "message-metadata", kind == "steering-message",
 		strings.HasPrefix(kind, "data-"), strings.HasPrefix(kind, "source"):
 		return wire.Perhaps
+	case e.mastra:
+		return wire.IfKnown
 	}
 	return wire.No
 }
@@ -72,20 +83,30 @@ type decoder struct {
 	Message string // id of the UI message
 	Open    bool   // a stream has begun and not ended
 	Stepped bool   // a step of the stream has begun
-	Waits   bool   // an approval was requested and not answered
 	Plain   string // id of the call whose input is free text
 	Parts   []Part // open content parts
 	Part    int    // number of the latest part
+	// Inputs are the calls whose input has begun, and did not come as a whole yet.
+	Inputs wire.IDs
+	Asks   []Ask    // the approvals that were requested and not answered
+	Denied wire.IDs // the calls that were denied by an answer
 }
 
 func (d *decoder) Fields(f *stored.Fields) {
 	f.Text("m", &d.Message)
 	f.Flag("o", &d.Open)
 	f.Flag("s", &d.Stepped)
-	f.Flag("w", &d.Waits)
 	f.Text("x", &d.Plain)
 	stored.List(f, "p", &d.Parts, (*Part).fields)
 	stored.Number(f, "n", &d.Part)
+	d.Inputs.Fields(f, "i")
+	stored.List(f, "a", &d.Asks, (*Ask).fields)
+	d.Denied.Fields(f, "d")
+}
+
+// next returns the state at the end of a stream. Approvals are answered in a later one.
+func (d *decoder) next(message string) decoder {
+	return decoder{Message: message, Asks: d.Asks, Denied: d.Denied}
 }
 
 func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
@@ -98,6 +119,9 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	switch kind := e.kind.Str; {
 	case strings.HasPrefix(kind, "tool-"):
 		return d.tool(w, &e, f.JSON)
+	case kind == "reasoning-file":
+	case kind == "steering-message":
+		w.Emit(chunks.Chunk{Kind: chunks.Human, ID: w.Text(e.id), Text: w.PlainText(e.parts), Aside: true})
 	case strings.HasPrefix(kind, "text-"):
 		return d.contentEvent(w, &e, chunks.Text, kind[len("text-"):])
 	case strings.HasPrefix(kind, "reasoning-"):
@@ -109,16 +133,19 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case kind == "finish-step":
 		d.finishStep(w, &e)
 	case kind == "reset-step": // the content of the step is void, and the step begins again
+		d.Inputs = nil
 		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: d.Message, Text: "the step was reset"})
 		w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: "assistant", Fresh: true})
 	case kind == "finish":
 		d.finish(w, &e)
 	case kind == "abort":
-		*d = decoder{Message: d.Message}
+		*d = d.next(d.Message)
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: w.Text(e.reason)})
 	case kind == "error": // finish-step and finish may follow
-		*d = decoder{Message: d.Message}
+		*d = d.next(d.Message)
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: w.FailureText(e.failure)})
+	case e.mastra: // of a workflow, or of an agent that a tool runs
+		w.Unknown("event", kind, f.JSON)
 	}
 	return nil
 }
@@ -137,11 +164,18 @@ func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok 
 	default:
 		return 0, false
 	}
+	prefix := ""
+	if payload := f.JSON.Member("payload"); payload.IsObject() { // of Mastra
+		if prefix = "payload."; payload.Member("toolCallId").Present() {
+			id = "toolCallId"
+		}
+	}
 	s.Walk(at, func(path string) wire.Slot {
-		switch path {
-		case id:
+		switch path, inside := strings.CutPrefix(path, prefix); {
+		case !inside:
+		case path == id:
 			return wire.CallSlot
-		case "delta", "inputTextDelta", "text", "argsTextDelta":
+		case path == "delta", path == "inputTextDelta", path == "text", path == "argsTextDelta":
 			return delta
 		}
 		return wire.NoSlot

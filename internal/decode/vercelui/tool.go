@@ -11,11 +11,12 @@ import (
 func (d *decoder) tool(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
 	kind := e.kind.Str
 	if kind == "tool-approval-response" { // has the id of the approval, not of the call
-		d.Waits = false
-		return nil
+		return d.answer(w, e)
 	}
-	if !e.call.Present() && strings.HasPrefix(kind, "tool-input-") {
-		e.call = e.id // the parts of fullStream have the id of the call here
+	if !e.call.Present() { // in the parts of fullStream
+		if e.call = e.toolCall.Member("toolCallId"); strings.HasPrefix(kind, "tool-input-") {
+			e.call = e.id
+		}
 	}
 	if !e.call.IsString() {
 		return wire.WrongType("toolCallId", e.call, "a string")
@@ -23,17 +24,28 @@ func (d *decoder) tool(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem
 	id := w.Text(e.call)
 	switch kind {
 	case "tool-approval-request":
+		d.Asks = append(wire.MakeRoom(d.Asks, maxAsks), Ask{wire.Keep(w.Text(e.approval)), wire.Keep(id), e.automatic.Kind == jsonscan.True})
 		if e.automatic.Kind != jsonscan.True {
-			d.Waits = true
 			w.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: "approval", InterruptID: w.Text(e.approval)})
 		}
-	case "tool-output-available", "tool-result":
+	case "tool-call-suspended":
+		w.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: "interrupt", InterruptID: id})
+	case "tool-output-available":
+		d.output(w, e, id)
+	case "tool-result":
+		d.restate(w, e, id, v)
 		d.output(w, e, id)
 	case "tool-output-error", "tool-error":
+		if kind == "tool-error" {
+			d.restate(w, e, id, v)
+		}
+		d.answered(id)
 		w.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "error", Text: w.FailureText(e.failure)})
 	case "tool-output-denied":
-		d.Waits = false
-		w.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "denied", Text: "The tool call was denied."})
+		d.answered(id)
+		if !d.Denied.Remove(id) { // else its answer has denied it
+			w.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "denied", Text: denial})
+		}
 	default:
 		return d.toolInput(w, e, id, v)
 	}
@@ -46,6 +58,7 @@ func (d *decoder) toolInput(w *wire.Writer, e *event, id string, v jsonscan.Valu
 		if e.encoding.Str == "text" {
 			d.Plain = wire.Keep(id)
 		}
+		d.Inputs.AddNew(id, maxInputs)
 		c := d.fragment(w, e, id)
 		c.Opens = true
 		w.Emit(c)
@@ -56,8 +69,7 @@ func (d *decoder) toolInput(w *wire.Writer, e *event, id string, v jsonscan.Valu
 		if s := w.Text(e.delta); s != "" {
 			w.Emit(chunks.Chunk{Kind: chunks.Fragment, Message: d.Message, ID: id, Args: s, Opens: true})
 		}
-	case "tool-input-end":
-		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: d.Message, ID: id})
+	case "tool-input-end": // tool-call follows, with the whole input
 	case "tool-input-available", "tool-call":
 		d.call(w, e, id, v)
 	case "tool-input-error":
@@ -82,11 +94,11 @@ func (d *decoder) fragment(w *wire.Writer, e *event, id string) chunks.Chunk {
 	return c
 }
 
-// call emits a whole call. Where the args came as text before, that text has
-// precedence, because the input is the parsed text.
+// call emits a whole call. Its input has precedence over another text that came before.
 func (d *decoder) call(w *wire.Writer, e *event, id string, v jsonscan.Value) {
 	c := d.fragment(w, e, id)
 	c.Whole = true
+	d.Inputs.Remove(id)
 	switch {
 	case !e.input.Present():
 		w.UnknownMembers("the event", v, "type", "toolCallId", "toolName", "toolMetadata", "providerMetadata", "callProviderMetadata")
@@ -98,6 +110,19 @@ func (d *decoder) call(w *wire.Writer, e *event, id string, v jsonscan.Value) {
 		c.Args = e.input.Raw // a JSON value that is a string
 	}
 	w.Emit(c)
+}
+
+// restate emits the call that a result of fullStream repeats.
+func (d *decoder) restate(w *wire.Writer, e *event, id string, v jsonscan.Value) {
+	if e.mastra {
+		v = v.Member("payload")
+	}
+	switch {
+	case e.input.Present() && e.name.IsString():
+		d.call(w, e, id, v)
+	case e.name.IsString():
+		w.UnknownMembers("the result", v, "type", "toolCallId", "toolName", "output", "result", "error", "toolMetadata", "providerMetadata")
+	}
 }
 
 // output emits a result. A preliminary result is progress.
@@ -112,5 +137,10 @@ func (d *decoder) output(w *wire.Writer, e *event, id string) {
 		w.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: wire.Excerpt(text + content)})
 		return
 	}
-	w.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Text: text, Content: content})
+	d.answered(id)
+	c := chunks.Chunk{Kind: chunks.Result, ID: id, Text: text, Content: content}
+	if e.failed.Kind == jsonscan.True || wire.IsError(e.output) && e.output.Member("content").IsArray() { // of MCP
+		c.Status = "error"
+	}
+	w.Emit(c)
 }

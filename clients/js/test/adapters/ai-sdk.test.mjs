@@ -154,3 +154,15 @@ test("an answer that is not streamed", async () => {
   assert.deepEqual(events.filter((e) => e.type === "tool_call_result").map((e) => e.tool_result), [{ found: "a" }]);
   assert.deepEqual(events.filter((e) => e.type === "agent_response_chunk").map((e) => [e.kind, e.content]), [["reasoning", "Hm."], ["text", "done"]]);
 });
+
+test("a provider's stream that was interrupted closes the calls that no tool runs", async () => {
+  const session = streamer(server.url).session("ai-sdk/interrupted");
+  const streamed = aiSdk(session);
+  const parts = [...calling(["call_1", "search", { q: "a" }]).slice(0, -1), finish("interrupted")];
+  const model = wrapLanguageModel({ model: modelOf(parts), middleware: streamed.middleware });
+  await streamText({ model, tools: streamed.tools({ search: searchTool }), stopWhen: stepCountIs(3), prompt: "x" }).consumeStream();
+  const events = await eventsUntil(session, (e) => e.type === "run_finished");
+  const result = events.find((e) => e.type === "tool_call_result");
+  assert.deepEqual([result.status, result.synthetic, events.at(-1).status], ["cancelled", true, "cancelled"]);
+  await streamed.end();
+});
