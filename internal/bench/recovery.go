@@ -1,0 +1,130 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/client"
+	"streamer/internal/events"
+	"streamer/internal/worker"
+
+	"github.com/rs/zerolog"
+)
+
+// Recovery is the cost of folding a backlog of sessions with one input each: the first
+// time, and by a new worker after the one before was killed in the middle.
+type Recovery struct {
+	Sessions int     `json:"sessions"`
+	Killed   float64 `json:"killed_at"` // fraction of the sessions whose call was open then
+	First    Folding `json:"first"`
+	Again    Folding `json:"after_kill"`
+}
+
+// Folding is the cost of folding a backlog to its end.
+type Folding struct {
+	Seconds  float64 `json:"s"`
+	CPU      float64 `json:"cpu_s"`
+	Requests float64 `json:"api_requests_per_session"`
+}
+
+// killAt are the fractions of a backlog at which a worker is killed, one per round.
+var killAt = [...]float64{0.4, 0.2, 0.55}
+
+// recovery measures a backlog of n sessions.
+func recovery(ctx context.Context, log zerolog.Logger, o broker.Options, n, round int) (m Recovery, err error) {
+	m.Sessions = n
+	err = OnRig(ctx, log, o, func(ctx context.Context, r *Rig) (err error) {
+		count, err := r.backlog(ctx, n)
+		if err == nil {
+			m.First, err = r.foldAll(ctx, n, count)
+		}
+		return err
+	})
+	if err != nil {
+		return m, err
+	}
+	err = OnRig(ctx, log, o, func(ctx context.Context, r *Rig) error {
+		count, err := r.backlog(ctx, n)
+		if err != nil {
+			return err
+		}
+		if err := r.killed(ctx, count, int64(float64(n)*killAt[round%len(killAt)])); err != nil {
+			return err
+		}
+		m.Killed = float64(count.Load()) / float64(n)
+		m.Again, err = r.foldAll(ctx, n, count)
+		return err
+	})
+	return m, err
+}
+
+// backlog stores the inputs, and counts the calls that are opened from now on.
+func (r *Rig) backlog(ctx context.Context, n int) (*atomic.Int64, error) {
+	prefix := r.Prefix()
+	if _, err := r.Fill(ctx, prefix, openCalls(n)); err != nil {
+		return nil, err
+	}
+	count, _, err := r.Count(prefix, events.ToolCallStart)
+	return count, err
+}
+
+// killed runs a worker until so many calls are open. Its connection is closed then: what it
+// has under way is lost, as in a process that is killed.
+func (r *Rig) killed(ctx context.Context, count *atomic.Int64, calls int64) error {
+	b, err := client.OpenBroker(ctx, r.Options)
+	if err != nil {
+		return err
+	}
+	w := r.workOn(ctx, b, worker.Options{})
+	err = w.Until(ctx, func() bool { return count.Load() >= calls })
+	_ = b.Close()
+	w.Stop()
+	return err
+}
+
+// foldAll measures a new worker until it has read the log and all calls are open.
+func (r *Rig) foldAll(ctx context.Context, n int, count *atomic.Int64) (f Folding, err error) {
+	_, last, err := r.Broker.InputBounds(ctx)
+	if err != nil {
+		return f, err
+	}
+	requests, err := r.requests(ctx)
+	if err != nil {
+		return f, err
+	}
+	cpu, start := CPUTime(), time.Now()
+	w := r.Work(ctx, worker.Options{})
+	defer w.Stop()
+	err = w.Until(ctx, func() bool {
+		if count.Load() < int64(n) {
+			return false
+		}
+		s := w.Stats()
+		return len(s.Carried) >= r.Broker.Partitions() && !slices.ContainsFunc(s.Carried, func(p worker.Carried) bool { return p.Next <= last })
+	})
+	f.Seconds, f.CPU = time.Since(start).Seconds(), (CPUTime() - cpu).Seconds()
+	after, failed := r.requests(ctx)
+	if err == nil {
+		err = failed
+	}
+	f.Requests = float64(after-requests) / float64(n)
+	return f, err
+}
+
+// requests returns how many requests to its JetStream API the server has counted.
+func (r *Rig) requests(ctx context.Context) (uint64, error) {
+	m, err := r.NC.RequestWithContext(ctx, "$JS.API.INFO", nil)
+	if err != nil {
+		return 0, err
+	}
+	var info struct {
+		API struct {
+			Total uint64 `json:"total"`
+		} `json:"api"`
+	}
+	return info.API.Total, json.Unmarshal(m.Data, &info)
+}
