@@ -2,7 +2,6 @@ package worker
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strings"
 
@@ -13,36 +12,24 @@ import (
 // of inputs behind the checkpoint which no snapshot covers. A session is loaded from its end
 // when the first of these inputs is read again, without a read of its event log.
 type ends struct {
-	of    map[string]*eventlog.End // of the sessions that were not loaded yet
-	epoch uint64                   // of the connection in which they were read
-	order []expected               // by input, and others that were loaded since
+	of    map[string]*expected // by token, of the sessions that were not loaded yet
+	epoch uint64               // of the connection in which they were read
+	order []*expected          // by input, and some that were loaded
 }
 
-// expected is the first input that is to be read again of a session.
+// expected is a session with events of an input that is to be read again, the first of
+// those. It is 0 where the end does not show which that is.
 type expected struct {
-	input uint64
 	token string
+	input uint64
+	end   *eventlog.End
 }
 
-// take removes and returns the end of a session, nil if there is none.
-func (o *ends) take(token string) *eventlog.End {
-	end := o.of[token]
+// take removes and returns what is expected of a session, nil if nothing is.
+func (o *ends) take(token string) *expected {
+	x := o.of[token]
 	delete(o.of, token)
-	return end
-}
-
-// before removes and returns the sessions whose first input should have been read before a
-// position, and that were not loaded. Where their inputs were lost, nothing else loads them
-// before the events have expired, and then it is not known what became of them.
-func (o *ends) before(pos uint64) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for len(o.order) > 0 && o.order[0].input < pos {
-			token := o.order[0].token
-			if o.order = o.order[1:]; o.of[token] != nil && !yield(token) {
-				return
-			}
-		}
-	}
+	return x
 }
 
 // expect notes what the snapshots cover, and the ends of event logs that have more.
@@ -53,20 +40,36 @@ func (q *partition) expect(t *takeover) {
 		heads[s.token] = point{s.HeadSeq, s.Head}
 		q.table.of[s.token].covered = s.Input
 	}
-	q.ends = ends{of: map[string]*eventlog.End{}, epoch: t.epoch}
+	q.ends = ends{of: map[string]*expected{}, epoch: t.epoch}
 	for token, end := range t.recent.Ends {
 		last, head := end.Last(), heads[token]
 		if last.ID.Seq < t.checkpoint.Seq || point(last) == head || q.held.has(token) {
 			continue
 		}
-		first := last
-		if i := slices.IndexFunc(end.Events, func(e eventlog.Stored) bool { return e.ID.After(head.ID) }); i >= 0 {
-			first = end.Events[i]
+		x := &expected{token: token, end: end}
+		if behind, ok := end.After(head.Seq); ok && len(behind) > 0 {
+			x.input = behind[0].ID.Seq
+		} else {
+			q.table.add(token) // something of it may be stored
 		}
-		q.ends.of[token] = end
-		q.ends.order = append(q.ends.order, expected{first.ID.Seq, token})
+		q.ends.of[token] = x
+		q.ends.order = append(q.ends.order, x)
 	}
-	slices.SortFunc(q.ends.order, func(a, b expected) int {
+	slices.SortFunc(q.ends.order, func(a, b *expected) int {
 		return cmp.Or(cmp.Compare(a.input, b.input), strings.Compare(a.token, b.token)) // a schedule must be repeatable
 	})
+}
+
+// loadExpected loads the sessions whose first expected input was not read up to the position.
+// Where it was lost, nothing else loads the session before its events have expired, and then
+// it is not known what became of it.
+func (q *partition) loadExpected() {
+	o := &q.ends
+	for len(o.order) > 0 && o.order[0].input < q.reading.pos {
+		x := o.order[0]
+		o.order[0], o.order = nil, o.order[1:]
+		if o.of[x.token] != nil {
+			q.load(x.token)
+		}
+	}
 }

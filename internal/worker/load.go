@@ -32,9 +32,9 @@ type waitingInput struct {
 type loading struct {
 	token  string
 	pos    uint64    // all inputs of the session from it on wait here
-	first  uint64    // the first input before pos that no snapshot covers, 0 if none
+	first  uint64    // the first input before pos that no snapshot covers, 0 if none is known
 	memory *resident // its state in memory, nil if there is none
-	end    *eventlog.End
+	end    *eventlog.End // of its event log, nil if that has to be read
 	// refused is the append that was refused, nil if that is not the reason of the load.
 	refused *refusal
 	inputs  []waitingInput
@@ -95,7 +95,10 @@ func (q *partition) load(token string) (*resident, *loading) {
 	if l := q.loads.of[token]; l != nil {
 		return nil, l
 	}
-	l := &loading{token: token, pos: q.reading.pos, end: q.ends.take(token)}
+	l := &loading{token: token, pos: q.reading.pos}
+	if x := q.ends.take(token); x != nil {
+		l.end, l.first = x.end, x.input
+	}
 	epoch, now := q.log.Epoch(), time.Now()
 	switch {
 	case e != nil:

@@ -180,12 +180,9 @@ func (q *partition) tick(now time.Time) {
 	}
 }
 
-// checkAhead loads sessions whose event logs have events of inputs that should have been read
-// by now, and were not.
+// checkAhead loads sessions again whose event logs have events of inputs that should have
+// been read by now, and were not.
 func (q *partition) checkAhead() {
-	for token := range q.ends.before(q.reading.pos) {
-		q.load(token)
-	}
 	q.ahead = slices.DeleteFunc(q.ahead, func(s *resident) bool {
 		if s.lostInputs(q.reading.pos) && s.entry.live == s {
 			q.loadAgain(s, q.reading.pos)
@@ -236,6 +233,7 @@ func (q *partition) take(b batch) error {
 	}
 	r.pos = max(r.pos, b.next)
 	r.caughtUp = b.caughtUp
+	q.loadExpected()
 	if n := len(b.inputs); n > 0 && b.caughtUp {
 		q.clock.server = events.At(b.inputs[n-1].At) - q.clock.local(q.now)
 	}

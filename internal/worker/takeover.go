@@ -59,7 +59,7 @@ func (q *partition) begin(t *takeover) {
 	q.useListing(&t.snapshots)
 	q.expect(t)
 	q.loadOpen(t)
-	q.checkAhead()
+	q.loadExpected()
 }
 
 // loadOpen loads the sessions of which the event log and the snapshot do not have the
