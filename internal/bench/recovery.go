@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -92,10 +91,14 @@ func (r *Rig) foldAll(ctx context.Context, n int, count *atomic.Int64) (f Foldin
 	if err != nil {
 		return f, err
 	}
-	requests, err := r.requests(ctx)
+	requests, err := r.NC.SubscribeSync("$JS.API.>")
+	if err == nil {
+		err = r.NC.Flush()
+	}
 	if err != nil {
 		return f, err
 	}
+	_ = requests.SetPendingLimits(-1, -1)
 	cpu, start := CPUTime(), time.Now()
 	w := r.Work(ctx, worker.Options{})
 	defer w.Stop()
@@ -107,24 +110,10 @@ func (r *Rig) foldAll(ctx context.Context, n int, count *atomic.Int64) (f Foldin
 		return len(s.Carried) >= r.Broker.Partitions() && !slices.ContainsFunc(s.Carried, func(p worker.Carried) bool { return p.Next <= last })
 	})
 	f.Seconds, f.CPU = time.Since(start).Seconds(), (CPUTime() - cpu).Seconds()
-	after, failed := r.requests(ctx)
-	if err == nil {
-		err = failed
+	if flushed := r.NC.Flush(); err == nil {
+		err = flushed
 	}
-	f.Requests = float64(after-requests) / float64(n)
+	arrived, _, _ := requests.Pending()
+	f.Requests = float64(arrived) / float64(n)
 	return f, err
-}
-
-// requests returns how many requests to its JetStream API the server has counted.
-func (r *Rig) requests(ctx context.Context) (uint64, error) {
-	m, err := r.NC.RequestWithContext(ctx, "$JS.API.INFO", nil)
-	if err != nil {
-		return 0, err
-	}
-	var info struct {
-		API struct {
-			Total uint64 `json:"total"`
-		} `json:"api"`
-	}
-	return info.API.Total, json.Unmarshal(m.Data, &info)
 }

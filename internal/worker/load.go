@@ -31,9 +31,9 @@ type waitingInput struct {
 // loading is a session that is being loaded.
 type loading struct {
 	token  string
-	pos    uint64    // all inputs of the session from it on wait here
-	first  uint64    // the first input before pos that no snapshot covers, 0 if none is known
-	memory *resident // its state in memory, nil if there is none
+	pos    uint64        // all inputs of the session from it on wait here
+	first  uint64        // the first input before pos that no snapshot covers, 0 if none is known
+	memory *resident     // its state in memory, nil if there is none
 	end    *eventlog.End // of its event log, nil if that has to be read
 	// refused is the append that was refused, nil if that is not the reason of the load.
 	refused *refusal
@@ -175,8 +175,8 @@ type loadResult struct {
 	loading *loading
 	epoch   uint64
 	session *resident
-	fits    bool          // session is a copy of the one in memory, which fits
-	last    point         // event of the session that was found stored, if it was read
+	fits    bool  // session is a copy of the one in memory, which fits
+	last    point // event of the session that was found stored, if it was read
 	err     error
 }
 
