@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -35,7 +36,7 @@ var killAt = [...]float64{0.4, 0.2, 0.55}
 
 // recovery measures a backlog of n sessions.
 func recovery(ctx context.Context, log zerolog.Logger, o broker.Options, n, round int) (m Recovery, err error) {
-	m.Sessions = n
+	m.Sessions, m.Killed = n, killAt[round%len(killAt)]
 	err = OnRig(ctx, log, o, func(ctx context.Context, r *Rig) (err error) {
 		count, err := r.backlog(ctx, n)
 		if err == nil {
@@ -51,10 +52,9 @@ func recovery(ctx context.Context, log zerolog.Logger, o broker.Options, n, roun
 		if err != nil {
 			return err
 		}
-		if err := r.killed(ctx, count, int64(float64(n)*killAt[round%len(killAt)])); err != nil {
+		if err := r.killed(ctx, int64(m.Killed*float64(n))); err != nil {
 			return err
 		}
-		m.Killed = float64(count.Load()) / float64(n)
 		m.Again, err = r.foldAll(ctx, n, count)
 		return err
 	})
@@ -71,18 +71,31 @@ func (r *Rig) backlog(ctx context.Context, n int) (*atomic.Int64, error) {
 	return count, err
 }
 
-// killed runs a worker until so many calls are open. Its connection is closed then: what it
-// has under way is lost, as in a process that is killed.
-func (r *Rig) killed(ctx context.Context, count *atomic.Int64, calls int64) error {
-	b, err := client.OpenBroker(ctx, r.Options)
-	if err != nil {
-		return err
+// mortal is a broker through which a worker publishes until it has opened so many calls: as
+// if it was killed then.
+type mortal struct {
+	*client.Broker
+	left atomic.Int64
+}
+
+// Publish publishes p, or reports that the connection is closed.
+func (m *mortal) Publish(p *broker.Pub, acks chan<- broker.Ack) {
+	if strings.HasSuffix(p.Subject, "."+string(events.ToolCallStart)) {
+		m.left.Add(-1)
 	}
-	w := r.workOn(ctx, b, worker.Options{})
-	err = w.Until(ctx, func() bool { return count.Load() >= calls })
-	_ = b.Close()
-	w.Stop()
-	return err
+	if m.left.Load() < 0 {
+		acks <- broker.Ack{Pub: p, Err: broker.ErrClosed}
+		return
+	}
+	m.Broker.Publish(p, acks)
+}
+
+func (r *Rig) killed(ctx context.Context, calls int64) error {
+	m := &mortal{Broker: r.Broker}
+	m.left.Store(calls)
+	w := r.workOn(ctx, m, worker.Options{})
+	defer w.Stop()
+	return w.Until(ctx, func() bool { return m.left.Load() < 0 })
 }
 
 // foldAll measures a new worker until it has read the log and all calls are open.
