@@ -15,20 +15,57 @@ const (
 	drainEvery = 100 * time.Millisecond
 )
 
+// pauseKnown is how long it counts what a look showed. A process that was frozen looks again
+// before it accepts a session.
+const pauseKnown = 2 * pauseEvery
+
 // pause states whether a process refuses new sessions.
 type pause struct {
-	all    atomic.Bool // every process does
+	seen   atomic.Pointer[pauseSeen]
 	ending atomic.Bool // this one does, because it ends when no call is open
 }
 
-func (p *pause) refuses() bool { return p.all.Load() || p.ending.Load() }
+// pauseSeen is whether every process refused new sessions at a time.
+type pauseSeen struct {
+	paused bool
+	at     time.Time
+}
 
-// watchPause reads whether new sessions are refused, until ctx ends.
+// all reports whether every process refused new sessions at the last look.
+func (p *pause) all() bool {
+	seen := p.seen.Load()
+	return seen != nil && seen.paused
+}
+
+func (p *pause) look(ctx context.Context, log interface {
+	Paused(ctx context.Context) (bool, error)
+}) (paused bool, err error) {
+	began := time.Now()
+	if paused, err = log.Paused(ctx); err == nil {
+		p.seen.Store(&pauseSeen{paused, began})
+	}
+	return paused, err
+}
+
+// refuses reports whether new sessions are refused. It looks where the last look is too long
+// ago.
+func (s store) refuses(ctx context.Context) (bool, error) {
+	if s.pause.ending.Load() {
+		return true, nil
+	}
+	if seen := s.pause.seen.Load(); seen != nil && time.Since(seen.at) < pauseKnown {
+		return seen.paused, nil
+	}
+	return s.pause.look(ctx, s.Broker)
+}
+
+// watchPause looks whether new sessions are refused, until ctx ends.
 func (s *Server) watchPause(ctx context.Context) {
 	t := time.NewTicker(pauseEvery)
 	defer t.Stop()
-	for {
-		if paused, err := s.Broker.Paused(ctx); err == nil && s.pause.all.Swap(paused) != paused {
+	for was := false; ; {
+		if paused, err := s.pause.look(ctx, s.Broker); err == nil && paused != was {
+			was = paused
 			s.log.Info().Bool("paused", paused).Msg("pause changed")
 		}
 		select {
@@ -70,7 +107,7 @@ func (s *Server) drain(ctx context.Context) (context.Context, context.CancelFunc
 
 // pauseWarning returns what /readyz reports of a pause, "" without one.
 func (s *Server) pauseWarning() string {
-	if !s.pause.all.Load() {
+	if !s.pause.all() {
 		return ""
 	}
 	return fmt.Sprintf("new sessions are refused until `streamer pause --end`; open calls of this process: %d", s.Worker.Stats().Open)
