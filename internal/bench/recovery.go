@@ -2,6 +2,8 @@ package bench
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,7 +21,6 @@ import (
 // time, and by a new worker after the one before was killed in the middle.
 type Recovery struct {
 	Sessions int     `json:"sessions"`
-	Killed   float64 `json:"killed_at"` // fraction of the sessions whose call was open then
 	First    Folding `json:"first"`
 	Again    Folding `json:"after_kill"`
 }
@@ -31,12 +32,35 @@ type Folding struct {
 	Requests float64 `json:"api_requests_per_session"`
 }
 
-// killAt are the fractions of a backlog at which a worker is killed, one per round.
+// print writes a row, with the ratios to that of the smallest backlog.
+func (m *Recovery) print(w io.Writer, least *Recovery) {
+	fmt.Fprintf(w, "killed in a backlog of %d sessions\t%.2f s (first time: %.2f)\t%.2f s CPU (first time: %.2f)\tby size %.2f, CPU %.2f\t%.2f API requests per session\n", m.Sessions,
+		m.Again.Seconds, m.First.Seconds, m.Again.CPU, m.First.CPU, m.perSession(m.Again.Seconds)/least.perSession(least.Again.Seconds),
+		m.perSession(m.Again.CPU)/least.perSession(least.Again.CPU), m.Again.Requests)
+}
+
+func (m *Recovery) perSession(v float64) float64 { return v / float64(m.Sessions) }
+
+func medianRecovery(all []Recovery) Recovery {
+	over := func(of func(*Recovery) *Folding) Folding {
+		median := func(value func(*Folding) float64) float64 {
+			return Median(all, func(m Recovery) float64 { return value(of(&m)) })
+		}
+		return Folding{
+			median(func(f *Folding) float64 { return f.Seconds }),
+			median(func(f *Folding) float64 { return f.CPU }),
+			median(func(f *Folding) float64 { return f.Requests }),
+		}
+	}
+	return Recovery{all[0].Sessions, over(func(m *Recovery) *Folding { return &m.First }), over(func(m *Recovery) *Folding { return &m.Again })}
+}
+
+// killAt are the fractions of a backlog that are folded when the worker is killed, by round.
 var killAt = [...]float64{0.4, 0.2, 0.55}
 
 // recovery measures a backlog of n sessions.
 func recovery(ctx context.Context, log zerolog.Logger, o broker.Options, n, round int) (m Recovery, err error) {
-	m.Sessions, m.Killed = n, killAt[round%len(killAt)]
+	m.Sessions = n
 	err = OnRig(ctx, log, o, func(ctx context.Context, r *Rig) (err error) {
 		count, err := r.backlog(ctx, n)
 		if err == nil {
@@ -52,7 +76,7 @@ func recovery(ctx context.Context, log zerolog.Logger, o broker.Options, n, roun
 		if err != nil {
 			return err
 		}
-		if err := r.killed(ctx, int64(m.Killed*float64(n))); err != nil {
+		if err := r.killed(ctx, int64(killAt[round%len(killAt)]*float64(n))); err != nil {
 			return err
 		}
 		m.Again, err = r.foldAll(ctx, n, count)
