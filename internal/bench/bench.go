@@ -37,7 +37,7 @@ type Options struct {
 	PerCall  int           `name:"call" placeholder:"NUMBER" default:"100" help:"number of inputs per call, including its result"`
 	Sessions int           `placeholder:"NUMBER" default:"1000" help:"number of sessions that stream at once"`
 	Open     int           `placeholder:"NUMBER" default:"5000" help:"number of sessions with an open call whose memory and recovery are measured"`
-	Backlog  int           `placeholder:"NUMBER" default:"7500" help:"number of sessions of a backlog in which a worker is killed; twice and four times as many are measured too"`
+	Backlog  int           `placeholder:"NUMBER" default:"7500" help:"number of sessions of a backlog in which a worker is killed; also measured with two and four times as many"`
 	Rounds   int           `placeholder:"NUMBER" default:"3" help:"number of measurements of throughput and recovery; the medians are printed"`
 	Duration time.Duration `placeholder:"DURATION" default:"5s" help:"time for which the latency is measured, at 1,000 deltas per second"`
 }
@@ -85,18 +85,18 @@ func Run(ctx context.Context, progress io.Writer, log zerolog.Logger, o Options)
 		r.Open, err = g.openSessions(ctx, o.Open, o.Rounds)
 		return err
 	})
-	var recoveries [3][]Recovery
-	for round := range o.Rounds {
-		for i := range recoveries {
-			n := o.Backlog << i
-			if slices.Contains(o.Parts, "recovery") {
-				steps = append(steps, Step{fmt.Sprintf("recovery, %d sessions", n), func(ctx context.Context) error {
-					m, err := recovery(ctx, log, o.Broker, n, round)
-					recoveries[i] = append(recoveries[i], m)
-					return err
-				}})
-			}
+	var first, again [3][]Folding // by size of the backlog
+	for i := range len(first) * o.Rounds {
+		size, n := i%len(first), o.Backlog<<(i%len(first))
+		fold := func(list *[]Folding, killed float64) {
+			on("recovery", fmt.Sprintf("backlog of %d sessions, killed at %.0f %%", n, 100*killed), func(ctx context.Context, g *Rig) error {
+				f, err := g.foldBacklog(ctx, n, int64(killed*float64(n)))
+				*list = append(*list, f)
+				return err
+			})
 		}
+		fold(&first[size], 0)
+		fold(&again[size], killAt[i/len(first)%len(killAt)])
 	}
 	if o.Broker.URL != "" {
 		fmt.Fprintln(progress, "warning: this writes sessions named bench-… to the server of --nats-url and carries all partitions; do not run it beside a working streamer")
@@ -104,9 +104,9 @@ func Run(ctx context.Context, progress io.Writer, log zerolog.Logger, o Options)
 	if err = RunSteps(ctx, progress, steps); err == nil && len(rounds) > 0 {
 		r.Throughput = MedianThroughput(rounds, func(t Throughput) Throughput { return t })
 	}
-	for _, rounds := range recoveries {
-		if err == nil && len(rounds) > 0 {
-			r.Recovery = append(r.Recovery, medianRecovery(rounds))
+	for i := range first {
+		if err == nil && len(again[i]) > 0 {
+			r.Recovery = append(r.Recovery, Recovery{o.Backlog << i, middle(first[i]), middle(again[i])})
 		}
 	}
 	return r, err
@@ -184,8 +184,11 @@ func (r *Result) Print(out io.Writer) error {
 		fmt.Fprintf(w, "opened without a snapshot\t%.0f sessions/s\t%.0f µs CPU per session\n", o.Rate, o.OpenCPU*1000/float64(o.Sessions))
 		fmt.Fprintf(w, "restart until all timers are set\t%.0f ms (first: %.0f)\t%.0f µs CPU per open session\t%d inputs read again\n", o.Recovery, o.First, o.CPU*1000/float64(o.Sessions), o.Reread)
 	}
-	for i := range r.Recovery {
-		r.Recovery[i].print(w, &r.Recovery[0])
+	for _, m := range r.Recovery {
+		least := &r.Recovery[0]
+		size := float64(m.Sessions) / float64(least.Sessions)
+		fmt.Fprintf(w, "killed in a backlog of %d sessions\t%.2f s (first time: %.2f)\t%.2f s CPU (%.2f)\tper session %.2f, CPU %.2f of %d sessions\t%.2f API requests each\n", m.Sessions, m.Again.Seconds, m.First.Seconds,
+			m.Again.CPU, m.First.CPU, m.Again.Seconds/least.Again.Seconds/size, m.Again.CPU/least.Again.CPU/size, least.Sessions, m.Again.Requests)
 	}
 	fmt.Fprintln(w, "\nCPU is that of the whole process: connections, worker and, without --nats-url, the server.")
 	return w.Flush()

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"streamer/internal/client"
 )
 
 const (
@@ -31,32 +33,17 @@ type pauseSeen struct {
 	at     time.Time
 }
 
-// all reports whether every process refused new sessions at the last look.
-func (p *pause) all() bool {
-	seen := p.seen.Load()
-	return seen != nil && seen.paused
-}
-
-func (p *pause) look(ctx context.Context, log interface {
-	Paused(ctx context.Context) (bool, error)
-}) (paused bool, err error) {
-	began := time.Now()
-	if paused, err = log.Paused(ctx); err == nil {
-		p.seen.Store(&pauseSeen{paused, began})
-	}
-	return paused, err
-}
-
-// refuses reports whether new sessions are refused. It looks where the last look is too long
-// ago.
-func (s store) refuses(ctx context.Context) (bool, error) {
-	if s.pause.ending.Load() {
-		return true, nil
-	}
-	if seen := s.pause.seen.Load(); seen != nil && time.Since(seen.at) < pauseKnown {
+// look reports whether every process refuses new sessions, as was seen less than age ago.
+func (p *pause) look(ctx context.Context, log *client.Broker, age time.Duration) (bool, error) {
+	now := time.Now()
+	if seen := p.seen.Load(); seen != nil && now.Sub(seen.at) < age {
 		return seen.paused, nil
 	}
-	return s.pause.look(ctx, s.Broker)
+	paused, err := log.Paused(ctx)
+	if err == nil {
+		p.seen.Store(&pauseSeen{paused, now})
+	}
+	return paused, err
 }
 
 // watchPause looks whether new sessions are refused, until ctx ends.
@@ -64,7 +51,7 @@ func (s *Server) watchPause(ctx context.Context) {
 	t := time.NewTicker(pauseEvery)
 	defer t.Stop()
 	for was := false; ; {
-		if paused, err := s.pause.look(ctx, s.Broker); err == nil && paused != was {
+		if paused, err := s.pause.look(ctx, s.Broker, 0); err == nil && paused != was {
 			was = paused
 			s.log.Info().Bool("paused", paused).Msg("pause changed")
 		}
@@ -107,7 +94,7 @@ func (s *Server) drain(ctx context.Context) (context.Context, context.CancelFunc
 
 // pauseWarning returns what /readyz reports of a pause, "" without one.
 func (s *Server) pauseWarning() string {
-	if !s.pause.all() {
+	if seen := s.pause.seen.Load(); seen == nil || !seen.paused {
 		return ""
 	}
 	return fmt.Sprintf("new sessions are refused until `streamer pause --end`; open calls of this process: %d", s.Worker.Stats().Open)

@@ -55,9 +55,9 @@ func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgI
 			return 0, false, &gateway.NotStoredError{Why: fmt.Errorf("the worker is %s behind; deltas are accepted again when it has caught up", late.Round(time.Second)), Busy: true}
 		}
 		if kind == inputs.Delta {
-			known := true
-			refuses, err := s.refuses(ctx)
-			if err == nil && refuses {
+			paused, err := s.pause.look(ctx, s.Broker, pauseKnown)
+			known := err == nil && !paused && !s.pause.ending.Load()
+			if err == nil && !known {
 				known, err = s.Exists(ctx, token)
 			}
 			if err != nil || !known {
