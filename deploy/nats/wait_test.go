@@ -17,7 +17,7 @@ import (
 
 // TestQuietPull checks that a pull of a quiet session gets its event for as long as
 // docs/clients.md says. Where the threshold of the export is shorter than the wait, the
-// server forgets whom it has to answer: the event is delivered to nobody.
+// server forgets where the answer goes, and the event is lost.
 func TestQuietPull(t *testing.T) {
 	t.Parallel()
 	const export, promised = "$JS.API.CONSUMER.MSG.NEXT.TOOLCALLS.*", 15 * time.Minute

@@ -25,13 +25,6 @@ type expected struct {
 	end   *eventlog.End
 }
 
-// take removes and returns what is expected of a session, nil if nothing is.
-func (o *ends) take(token string) *expected {
-	x := o.of[token]
-	delete(o.of, token)
-	return x
-}
-
 // expect notes what the snapshots cover, and the ends of event logs that have more.
 func (q *partition) expect(t *takeover) {
 	heads := make(map[string]point, len(t.snapshots.stored))

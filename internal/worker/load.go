@@ -96,7 +96,8 @@ func (q *partition) load(token string) (*resident, *loading) {
 		return nil, l
 	}
 	l := &loading{token: token, pos: q.reading.pos}
-	if x := q.ends.take(token); x != nil {
+	if x := q.ends.of[token]; x != nil {
+		delete(q.ends.of, token)
 		l.end, l.first = x.end, x.input
 	}
 	epoch, now := q.log.Epoch(), time.Now()

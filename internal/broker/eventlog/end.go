@@ -21,35 +21,35 @@ type Stored struct {
 	ID  events.ID
 }
 
-// endMost bounds the events of an End: who needs more reads the session.
+// endMost bounds the events of an End. Where more are needed, the session is read.
 const endMost = 256
 
 // Add appends the next event of the session that is stored. Where it does not name the last
 // one, a forged or damaged message stands between, and the End begins anew.
-func (t *End) Add(e *events.Record) {
-	n := len(t.Events)
+func (o *End) Add(e *events.Record) {
+	n := len(o.Events)
 	switch {
-	case n == 0 || t.Events[n-1].Seq != e.Prev:
-		t.Prev, t.Events = e.Prev, t.Events[:0]
+	case n == 0 || o.Events[n-1].Seq != e.Prev:
+		o.Prev, o.Events = e.Prev, o.Events[:0]
 	case n == endMost:
-		t.Prev = t.Events[n/2-1].Seq
-		t.Events = slices.Delete(t.Events, 0, n/2)
+		o.Prev = o.Events[n/2-1].Seq
+		o.Events = slices.Delete(o.Events, 0, n/2)
 	}
-	t.Events = append(t.Events, Stored{e.Seq, e.ID})
-	t.Sum = Sum(e.Type, e.Call, e.Data)
+	o.Events = append(o.Events, Stored{e.Seq, e.ID})
+	o.Sum = Sum(e.Type, e.Call, e.Data)
 }
 
 // Last returns the session's last event.
-func (t *End) Last() Stored { return t.Events[len(t.Events)-1] }
+func (o *End) Last() Stored { return o.Events[len(o.Events)-1] }
 
 // After returns the events behind a message of the session, given by its sequence. ok is
 // false if the End does not reach back to that.
-func (t *End) After(seq uint64) (behind []Stored, ok bool) {
-	if seq == t.Prev {
-		return t.Events, true
+func (o *End) After(seq uint64) (behind []Stored, ok bool) {
+	if seq == o.Prev {
+		return o.Events, true
 	}
-	i := slices.IndexFunc(t.Events, func(e Stored) bool { return e.Seq == seq })
-	return t.Events[i+1:], i >= 0
+	i := slices.IndexFunc(o.Events, func(e Stored) bool { return e.Seq == seq })
+	return o.Events[i+1:], i >= 0
 }
 
 // Sum returns a digest of what an event says.
