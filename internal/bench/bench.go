@@ -32,11 +32,12 @@ type Options struct {
 	// of its own in a temporary directory.
 	Broker broker.Options `kong:"-"`
 
-	Parts    []string      `placeholder:"PART" default:"throughput,latency,open" enum:"throughput,latency,open" help:"parts of the measurement: ${enum}"`
+	Parts    []string      `placeholder:"PART" default:"throughput,latency,open,recovery" enum:"throughput,latency,open,recovery" help:"parts of the measurement: ${enum}"`
 	Inputs   int           `placeholder:"NUMBER" default:"600000" help:"number of deltas and results per measurement of throughput"`
 	PerCall  int           `name:"call" placeholder:"NUMBER" default:"100" help:"number of inputs per call, including its result"`
 	Sessions int           `placeholder:"NUMBER" default:"1000" help:"number of sessions that stream at once"`
 	Open     int           `placeholder:"NUMBER" default:"5000" help:"number of sessions with an open call whose memory and recovery are measured"`
+	Backlog  int           `placeholder:"NUMBER" default:"7500" help:"number of sessions of a backlog in which a worker is killed; also measured with two and four times as many"`
 	Rounds   int           `placeholder:"NUMBER" default:"3" help:"number of measurements of throughput and recovery; the medians are printed"`
 	Duration time.Duration `placeholder:"DURATION" default:"5s" help:"time for which the latency is measured, at 1,000 deltas per second"`
 }
@@ -44,7 +45,7 @@ type Options struct {
 // Check returns an error that names the flag with an invalid value.
 func (o *Options) Check() error {
 	err := errors.Join(AtLeast("call", o.PerCall, minPerCall), AtLeast("sessions", o.Sessions, 100),
-		AtLeast("rounds", o.Rounds, 1), AtLeast("open", o.Open, 1), AtLeast("duration", o.Duration, time.Second))
+		AtLeast("rounds", o.Rounds, 1), AtLeast("open", o.Open, 1), AtLeast("backlog", o.Backlog, 100), AtLeast("duration", o.Duration, time.Second))
 	if err == nil && o.Inputs < o.PerCall*o.Sessions {
 		return fmt.Errorf("invalid --inputs %d: need at least %d per session", o.Inputs, o.PerCall)
 	}
@@ -84,11 +85,29 @@ func Run(ctx context.Context, progress io.Writer, log zerolog.Logger, o Options)
 		r.Open, err = g.openSessions(ctx, o.Open, o.Rounds)
 		return err
 	})
+	var first, again [3][]Folding // by size of the backlog
+	for i := range len(first) * o.Rounds {
+		size, n := i%len(first), o.Backlog<<(i%len(first))
+		fold := func(list *[]Folding, killed float64) {
+			on("recovery", fmt.Sprintf("backlog of %d sessions, killed at %.0f %%", n, 100*killed), func(ctx context.Context, g *Rig) error {
+				f, err := g.foldBacklog(ctx, n, int64(killed*float64(n)))
+				*list = append(*list, f)
+				return err
+			})
+		}
+		fold(&first[size], 0)
+		fold(&again[size], killAt[i/len(first)%len(killAt)])
+	}
 	if o.Broker.URL != "" {
 		fmt.Fprintln(progress, "warning: this writes sessions named bench-… to the server of --nats-url and carries all partitions; do not run it beside a working streamer")
 	}
 	if err = RunSteps(ctx, progress, steps); err == nil && len(rounds) > 0 {
 		r.Throughput = MedianThroughput(rounds, func(t Throughput) Throughput { return t })
+	}
+	for i := range first {
+		if err == nil && len(again[i]) > 0 {
+			r.Recovery = append(r.Recovery, Recovery{o.Backlog << i, middle(first[i]), middle(again[i])})
+		}
 	}
 	return r, err
 }
@@ -148,6 +167,7 @@ type Result struct {
 	Throughput Throughput `json:"throughput"`
 	Latency    Quantiles  `json:"latency"`
 	Open       OpenCost   `json:"open_sessions"`
+	Recovery   []Recovery `json:"recovery,omitempty"` // of N, 2N and 4N sessions
 }
 
 // Print writes the result as a table.
@@ -163,6 +183,12 @@ func (r *Result) Print(out io.Writer) error {
 		fmt.Fprintf(w, "open sessions\t%d\t%.1f KiB of worker memory each\t%s MiB resident in the whole process\n", o.Sessions, o.Bytes/1024, Mebibytes(o.RSS))
 		fmt.Fprintf(w, "opened without a snapshot\t%.0f sessions/s\t%.0f µs CPU per session\n", o.Rate, o.OpenCPU*1000/float64(o.Sessions))
 		fmt.Fprintf(w, "restart until all timers are set\t%.0f ms (first: %.0f)\t%.0f µs CPU per open session\t%d inputs read again\n", o.Recovery, o.First, o.CPU*1000/float64(o.Sessions), o.Reread)
+	}
+	for _, m := range r.Recovery {
+		least := &r.Recovery[0]
+		size := float64(m.Sessions) / float64(least.Sessions)
+		fmt.Fprintf(w, "killed in a backlog of %d sessions\t%.2f s (first time: %.2f)\t%.2f s CPU (%.2f)\tper session %.2f, CPU %.2f of %d sessions\t%.2f API requests each\n", m.Sessions, m.Again.Seconds, m.First.Seconds,
+			m.Again.CPU, m.First.CPU, m.Again.Seconds/least.Again.Seconds/size, m.Again.CPU/least.Again.CPU/size, least.Sessions, m.Again.Requests)
 	}
 	fmt.Fprintln(w, "\nCPU is that of the whole process: connections, worker and, without --nats-url, the server.")
 	return w.Flush()

@@ -148,12 +148,16 @@ type Worker struct {
 
 // Work starts a worker that carries all partitions.
 func (r *Rig) Work(ctx context.Context, o worker.Options) Worker {
+	return r.workOn(ctx, r.Broker, r.log, o)
+}
+
+func (r *Rig) workOn(ctx context.Context, log worker.Log, logger zerolog.Logger, o worker.Options) Worker {
 	o.Nonce, o.Rules = nuid.Next(), r.rules
 	all := make([]int, r.Broker.Partitions())
 	for i := range all {
 		all[i] = i
 	}
-	w := &worker.Worker{Log: r.Broker, Logger: r.log, Options: o}
+	w := &worker.Worker{Log: log, Logger: logger, Options: o}
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = w.Run(ctx, all) })

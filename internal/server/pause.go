@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"streamer/internal/client"
 )
 
 const (
@@ -15,20 +17,42 @@ const (
 	drainEvery = 100 * time.Millisecond
 )
 
+// pauseKnown is how long it counts what a look showed. A process that was frozen looks again
+// before it accepts a session.
+const pauseKnown = 2 * pauseEvery
+
 // pause states whether a process refuses new sessions.
 type pause struct {
-	all    atomic.Bool // every process does
+	seen   atomic.Pointer[pauseSeen]
 	ending atomic.Bool // this one does, because it ends when no call is open
 }
 
-func (p *pause) refuses() bool { return p.all.Load() || p.ending.Load() }
+// pauseSeen is whether every process refused new sessions at a time.
+type pauseSeen struct {
+	paused bool
+	at     time.Time
+}
 
-// watchPause reads whether new sessions are refused, until ctx ends.
+// look reports whether every process refuses new sessions, as was seen less than age ago.
+func (p *pause) look(ctx context.Context, log *client.Broker, age time.Duration) (bool, error) {
+	now := time.Now()
+	if seen := p.seen.Load(); seen != nil && now.Sub(seen.at) < age {
+		return seen.paused, nil
+	}
+	paused, err := log.Paused(ctx)
+	if err == nil {
+		p.seen.Store(&pauseSeen{paused, now})
+	}
+	return paused, err
+}
+
+// watchPause looks whether new sessions are refused, until ctx ends.
 func (s *Server) watchPause(ctx context.Context) {
 	t := time.NewTicker(pauseEvery)
 	defer t.Stop()
-	for {
-		if paused, err := s.Broker.Paused(ctx); err == nil && s.pause.all.Swap(paused) != paused {
+	for was := false; ; {
+		if paused, err := s.pause.look(ctx, s.Broker, 0); err == nil && paused != was {
+			was = paused
 			s.log.Info().Bool("paused", paused).Msg("pause changed")
 		}
 		select {
@@ -70,7 +94,7 @@ func (s *Server) drain(ctx context.Context) (context.Context, context.CancelFunc
 
 // pauseWarning returns what /readyz reports of a pause, "" without one.
 func (s *Server) pauseWarning() string {
-	if !s.pause.all.Load() {
+	if seen := s.pause.seen.Load(); seen == nil || !seen.paused {
 		return ""
 	}
 	return fmt.Sprintf("new sessions are refused until `streamer pause --end`; open calls of this process: %d", s.Worker.Stats().Open)

@@ -74,6 +74,31 @@ func TestPause(t *testing.T) {
 	answers(t, s, "/v1/sessions/new/deltas", openingDelta, "202", "")
 }
 
+// TestFrozen: a process that was frozen while new sessions began to be refused looks before it
+// accepts one.
+func TestFrozen(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir())
+	end := run(t, s)
+	answers(t, s, "/v1/sessions/old/deltas", openingDelta, "202", "")
+	end() // what looks at times looks no more, as in a process that is frozen
+	if err := s.Broker.SetPaused(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	s.pause.seen.Store(&pauseSeen{false, time.Now().Add(-pauseKnown)})
+	publish := func(token string) error {
+		_, _, err := s.store().Publish(t.Context(), token, inputs.Delta, token+":1", nil, []byte(openingDelta))
+		return err
+	}
+	err := publish("new")
+	if refused, ok := errors.AsType[*gateway.NotStoredError](err); !ok || !errors.Is(refused.Why, errPaused) {
+		t.Errorf("a new session: got %v, want %v", err, errPaused)
+	}
+	if err := publish("old"); err != nil {
+		t.Errorf("a session that exists: %v", err)
+	}
+}
+
 // draining returns a server that is to end and has an open call, and its end.
 func draining(t *testing.T) (s *Server, ended <-chan error) {
 	t.Helper()

@@ -54,8 +54,13 @@ func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgI
 		if late := s.overload(s.Partition(token)); late > 0 && kind == inputs.Delta {
 			return 0, false, &gateway.NotStoredError{Why: fmt.Errorf("the worker is %s behind; deltas are accepted again when it has caught up", late.Round(time.Second)), Busy: true}
 		}
-		if s.pause.refuses() && kind == inputs.Delta {
-			if known, err := s.Exists(ctx, token); err != nil || !known {
+		if kind == inputs.Delta {
+			paused, err := s.pause.look(ctx, s.Broker, pauseKnown)
+			known := err == nil && !paused && !s.pause.ending.Load()
+			if err == nil && !known {
+				known, err = s.Exists(ctx, token)
+			}
+			if err != nil || !known {
 				return 0, false, &gateway.NotStoredError{Why: cmp.Or(err, errPaused)}
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 
 	"github.com/rs/zerolog"
@@ -36,10 +37,6 @@ type foundEvent struct {
 	sum [sha256.Size]byte
 }
 
-func sumOf(kind events.Type, call string, body []byte) [sha256.Size]byte {
-	return sha256.Sum256(append([]byte(string(kind)+"\x00"+call+"\x00"), body...))
-}
-
 // reports are where a partition counts and logs. Operations use them as well.
 type reports struct {
 	partition int
@@ -52,15 +49,12 @@ type reports struct {
 
 // head takes the head that was read. Messages behind the last event that are no
 // events are skipped and reported: the next event is appended behind them.
-func (l *eventLog) head(token string, seq uint64, last *events.Record, r *reports) {
-	if seq != last.Seq {
+func (l *eventLog) head(token string, h *head, r *reports) {
+	if h.seq != h.last.Seq {
 		r.status.forged.Add(1)
-		r.logger.Error().Str("session", token).Uint64("event_seq", seq).Msg("forged message in the event log skipped")
+		r.logger.Error().Str("session", token).Uint64("event_seq", h.seq).Msg("forged message in the event log skipped")
 	}
-	l.seq, l.id, l.found = seq, last.ID, foundEvent{}
-	if last.ID != (events.ID{}) {
-		l.found = foundEvent{last.ID, sumOf(last.Type, last.Call, last.Data)}
-	}
+	l.seq, l.id, l.found = h.seq, h.last.ID, foundEvent{h.last.ID, h.sum}
 }
 
 // compare compares an event that was folded with the one that was found stored,
@@ -69,7 +63,7 @@ func (l *eventLog) compare(o *outgoing, token string, r *reports) {
 	if l.found.id == (events.ID{}) || l.found.id.After(o.ID) {
 		return
 	}
-	if l.found.id != o.ID || l.found.sum != sumOf(o.Type, o.Call, o.Body) {
+	if l.found.id != o.ID || l.found.sum != eventlog.Sum(o.Type, o.Call, o.Body) {
 		r.diverged(token, l.found.id)
 	}
 	l.found = foundEvent{}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
-	"streamer/internal/events"
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/inputs"
 	"streamer/internal/session"
 )
@@ -31,9 +31,10 @@ type waitingInput struct {
 // loading is a session that is being loaded.
 type loading struct {
 	token  string
-	pos    uint64    // all inputs of the session from it on wait here
-	first  uint64    // the first input before pos that no snapshot covers, 0 if none
-	memory *resident // its state in memory, nil if there is none
+	pos    uint64        // all inputs of the session from it on wait here
+	first  uint64        // the first input before pos that no snapshot covers, 0 if none is known
+	memory *resident     // its state in memory, nil if there is none
+	end    *eventlog.End // of its event log, nil if that has to be read
 	// refused is the append that was refused, nil if that is not the reason of the load.
 	refused *refusal
 	inputs  []waitingInput
@@ -95,15 +96,20 @@ func (q *partition) load(token string) (*resident, *loading) {
 		return nil, l
 	}
 	l := &loading{token: token, pos: q.reading.pos}
+	if x := q.ends.of[token]; x != nil {
+		delete(q.ends.of, token)
+		l.end, l.first = x.end, x.input
+	}
 	epoch, now := q.log.Epoch(), time.Now()
 	switch {
 	case e != nil:
+		e.covered = 0
 		l.memory = q.unpack(e, now)
 	case q.table.complete:
 		l.memory = newResident(token, new(session.State), now)
 		l.memory.log.epoch = epoch
 	}
-	if s := l.memory; s != nil && s.log.epoch == epoch {
+	if s := l.memory; s != nil && s.log.epoch == epoch && l.end == nil {
 		q.attach(s)
 		return s, nil
 	}
@@ -140,6 +146,9 @@ func (q *partition) startLoad(l *loading) {
 		reports: q.reports, log: q.log, past: &q.past, epoch: epoch, rulesSeq: q.rules.Last().Seq,
 		token: l.token, pos: l.pos, checkpoint: q.checkpoint.stored.Seq,
 	}
+	if epoch == q.ends.epoch {
+		r.end = l.end
+	}
 	if l.memory != nil {
 		memory := *l.memory // the partition still reads the other
 		r.memory = &memory
@@ -167,8 +176,8 @@ type loadResult struct {
 	loading *loading
 	epoch   uint64
 	session *resident
-	fits    bool          // session is a copy of the one in memory, which fits
-	last    events.Record // event of the session that was found stored, if it was read
+	fits    bool  // session is a copy of the one in memory, which fits
+	last    point // event of the session that was found stored, if it was read
 	err     error
 }
 
@@ -187,7 +196,7 @@ func (q *partition) loadDone(d *loadResult) error {
 		return d.err
 	default:
 		q.loads.remove(l)
-		q.appender.know(point{d.last.Seq, d.last.ID}, l.token)
+		q.appender.know(d.last, l.token)
 		if d.fits {
 			l.memory.log, d.session = d.session.log, l.memory
 		} else {

@@ -73,6 +73,10 @@ func TestLoadsTogether(t *testing.T) {
 			}
 		}, func(d *driver) { h.read(d, last) }},
 		{"lost snapshots", func() {
+			stop := h.work(Options{})
+			h.publish("last", "delta", fmt.Sprintf(callDelta, 1, 1)) // its snapshot is the newest, and stays
+			h.wait("last", ofType(events.ToolCallArgsComplete))
+			stop()
 			for i := range sessions {
 				deletion := &broker.Pub{Subject: fmt.Sprint("$KV.STREAMER_SNAPSHOT.0.s", i), Header: nats.Header{"KV-Operation": {"DEL"}}}
 				if a := h.broker.PublishWait(t.Context(), deletion); a.Err != nil {

@@ -155,12 +155,19 @@ type recentEvents struct {
 // by that. It does not matter how long the partition was not carried, and what others stored
 // then.
 func (t *takeover) readRecent(ctx context.Context) error {
-	epoch, since := t.Log.Epoch(), time.Now().Add(-time.Hour) // where it has none
-	if checkpoint := t.checkpoint.Read.At; !checkpoint.IsZero() {
-		since = checkpoint.Add(-recentMargin).Truncate(2 * recentMargin)
+	epoch, at := t.Log.Epoch(), t.checkpoint.Read.At
+	if at.IsZero() {
+		in, ok, err := t.Log.Input(ctx, t.checkpoint.Seq)
+		if err != nil {
+			return err
+		}
+		if at = in.At; !ok {
+			at = time.Now().Add(-time.Hour)
+		}
 	}
+	since := at.Add(-recentMargin).Truncate(2 * recentMargin)
 	usable := func(r *reading[recentEvents]) bool {
-		return r.epoch == epoch && time.Since(r.began) <= recentMargin && !r.value.since.After(since)
+		return r.epoch == epoch && !r.began.Before(t.began) && !r.value.since.After(since)
 	}
 	recent, err := t.Worker.recent.get(ctx, epoch, usable, func(ctx context.Context) (recentEvents, error) {
 		of, err := t.Log.RecentEvents(ctx, since)

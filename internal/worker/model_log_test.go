@@ -67,7 +67,11 @@ func (o *modelOwner) LastRules(ctx context.Context, p int) (last inputs.Input, o
 
 func (m *model) event(i int) events.Record {
 	s := &m.log[i]
-	return events.Record{Seq: uint64(i + 1), Token: s.token, ID: s.id, Type: s.kind, Call: s.call, At: s.at, Data: s.body}
+	prev := i
+	for prev > 0 && m.log[prev-1].token != s.token {
+		prev--
+	}
+	return events.Record{Seq: uint64(i + 1), Prev: uint64(prev), Token: s.token, ID: s.id, Type: s.kind, Call: s.call, At: s.at, Data: s.body}
 }
 
 func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn func(events.Record) error) error {
@@ -82,15 +86,16 @@ func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn fu
 }
 
 func (o *modelOwner) RecentEvents(_ context.Context, t time.Time) (map[int]eventlog.Recent, error) {
-	recent := eventlog.Recent{Last: map[string]events.ID{}}
+	recent := eventlog.Recent{Ends: map[string]*eventlog.End{}}
 	for i := range o.m.log {
 		e := o.m.event(i)
 		if e.At.Before(t) || e.Token == "" || o.m.log[i].forged {
 			continue
 		}
-		if e.ID.After(recent.Last[e.Token]) {
-			recent.Last[e.Token] = e.ID
+		if recent.Ends[e.Token] == nil {
+			recent.Ends[e.Token] = new(eventlog.End)
 		}
+		recent.Ends[e.Token].Add(&e)
 		if e.ID.After(recent.Top.ID) {
 			recent.Top = e
 		}

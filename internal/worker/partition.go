@@ -36,6 +36,7 @@ type partition struct {
 	clock      clock
 	lister     lister
 	loads      loader
+	ends       ends
 	ahead      []*resident // of whose event logs some events were to follow yet
 	chores     operations  // one of each kind at a time
 
@@ -166,6 +167,7 @@ func (q *partition) result(result any) error {
 // sessions and partitions are spread over time: events would wait behind a burst of them.
 func (q *partition) tick(now time.Time) {
 	q.checkLog()
+	q.checkAhead()
 	late := !q.reading.caughtUp && now.Sub(q.reading.at.Std()) > snapshotLate
 	q.store(late || q.appender.queued >= snapshotQueued, now)
 	if q.ticks++; (q.ticks+q.p)%ticksEvery == 0 {
@@ -231,7 +233,7 @@ func (q *partition) take(b batch) error {
 	}
 	r.pos = max(r.pos, b.next)
 	r.caughtUp = b.caughtUp
-	q.checkAhead()
+	q.loadExpected()
 	if n := len(b.inputs); n > 0 && b.caughtUp {
 		q.clock.server = events.At(b.inputs[n-1].At) - q.clock.local(q.now)
 	}
@@ -272,6 +274,9 @@ func (q *partition) deliver(in *inputs.Input, rules *session.Rules) error {
 	if s == nil {
 		if q.held.has(in.Token) {
 			q.held.skip(in)
+			return nil
+		}
+		if e := q.table.of[in.Token]; e != nil && in.Seq <= e.covered {
 			return nil
 		}
 		var l *loading

@@ -2,12 +2,14 @@ package worker
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/session"
@@ -30,7 +32,8 @@ type restorer struct {
 	checkpoint uint64
 	memory     *resident     // nil if there is none
 	place      place         // zero if not known
-	last       events.Record // event that was found stored, if it was read
+	end        *eventlog.End // of the event log, nil if it has to be read
+	last       point         // event that was found stored, if it was read
 	gaveUp     bool          // no state fits what was read last
 }
 
@@ -52,8 +55,10 @@ func (e *unlikeError) Error() string { return "worker: the state does not fit: "
 
 // head is where a session's event log ends.
 type head struct {
-	seq  uint64        // of the last message
-	last events.Record // the last event, zero if there is none
+	seq  uint64 // of the last message
+	last point  // the last event, zero if there is none
+	prev uint64 // sequence of the message that the last event names
+	sum  [sha256.Size]byte
 }
 
 // run returns the session. Where no state fits, the answers may be those of a server which
@@ -78,6 +83,9 @@ func (r *restorer) run(ctx context.Context) (s *resident, err error) {
 }
 
 func (r *restorer) load(ctx context.Context) (*resident, error) {
+	if s, err := r.fromEnd(ctx); s != nil || err != nil {
+		return s, err
+	}
 	var h head
 	var err error
 	if r.memory != nil {
@@ -106,6 +114,40 @@ func (r *restorer) load(ctx context.Context) (*resident, error) {
 		return nil, err
 	}
 	return r.fromStored(ctx, &stored, ok, damaged, &h)
+}
+
+// fromEnd returns the session as it follows from the end of its event log that the takeover
+// read, nil if it does not. Where others append meanwhile, the next append is refused.
+func (r *restorer) fromEnd(ctx context.Context) (s *resident, err error) {
+	end := r.end
+	if r.end = nil; end == nil {
+		return nil, nil
+	}
+	if s = r.memory; s == nil {
+		stored, ok, damaged, err := r.snapshot(ctx)
+		if err != nil || damaged != nil || snapshot.ParseHeader(stored.Header).Held != "" {
+			return nil, err
+		}
+		if s = r.empty(&stored); ok {
+			if s, err = r.from(&stored); err != nil {
+				return nil, nil //nolint:nilerr // it is read again, and reported
+			}
+		}
+	}
+	behind, ok := end.After(s.log.seq)
+	if !ok || len(behind) > 0 && behind[0].ID.Seq < r.pos {
+		return nil, nil
+	}
+	var ids []events.ID
+	for _, e := range behind {
+		ids = append(ids, e.ID)
+	}
+	r.last = point(end.Last())
+	err = r.fitTo(ctx, s, &head{seq: r.last.Seq, last: r.last, sum: end.Sum}, ids)
+	if isUnlike(err) {
+		return nil, nil
+	}
+	return s, err
 }
 
 func (r *restorer) fromStored(ctx context.Context, stored *broker.Snapshot, ok bool, damaged error, h *head) (*resident, error) {
@@ -154,8 +196,11 @@ func (r *restorer) snapshot(ctx context.Context) (stored broker.Snapshot, ok boo
 }
 
 func (r *restorer) head(ctx context.Context) (h head, err error) {
-	h.seq, h.last, err = r.log.Head(ctx, r.token)
-	r.last = h.last
+	seq, last, err := r.log.Head(ctx, r.token)
+	h = head{seq: seq, last: point{last.Seq, last.ID}, prev: last.Prev}
+	if r.last = h.last; last.Seq != 0 {
+		h.sum = eventlog.Sum(last.Type, last.Call, last.Data)
+	}
 	return h, err
 }
 
@@ -185,12 +230,17 @@ func (r *restorer) fit(ctx context.Context, s *resident, h *head) error {
 	if err != nil {
 		return err
 	}
+	return r.fitTo(ctx, s, h, behind)
+}
+
+// fitTo is fit where the events behind those that the state covers are known.
+func (r *restorer) fitTo(ctx context.Context, s *resident, h *head, behind []events.ID) error {
 	l := s.log
 	m := matching{restorer: r, session: s, log: &l, stored: append(slices.Clone(l.ahead), behind...)}
 	queue := l.queue
 	l.queue = nil
 	covered := l.id
-	l.head(r.token, h.seq, &h.last, &r.reports)
+	l.head(r.token, h, &r.reports)
 	if covered.After(l.id) {
 		l.id = covered // its events have expired
 	}
@@ -226,6 +276,9 @@ func (r *restorer) fit(ctx context.Context, s *resident, h *head) error {
 func (r *restorer) behind(ctx context.Context, l *eventLog, h *head) (ids []events.ID, err error) {
 	if h.last.ID == l.id {
 		return nil, nil
+	}
+	if h.seq == h.last.Seq && h.prev == l.seq && h.last.ID.After(l.id) {
+		return []events.ID{h.last.ID}, nil
 	}
 	first, _, err := r.log.EventBounds(ctx)
 	if err != nil {

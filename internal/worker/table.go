@@ -36,6 +36,9 @@ type entry struct {
 	at   time.Time
 	live *resident // nil while it is not live, or is being loaded
 	open int       // calls
+	// covered is the last input that the snapshot covers, of a session that was listed at
+	// the takeover and not loaded since.
+	covered uint64
 
 	used time.Time // when it came to its level, or had its last input
 	in   *list.Element

@@ -30,6 +30,7 @@ type takeover struct {
 	open       map[string]eventlog.Opened
 	recent     eventlog.Recent // events since the checkpoint
 	epoch      uint64
+	began      time.Time
 }
 
 // takeOver reads the checkpoint and the headers of the snapshots, checks that the input
@@ -37,8 +38,7 @@ type takeover struct {
 func (w *Worker) takeOver(ctx context.Context, q *partition) (*takeover, error) {
 	w.takeovers.Add(1)
 	defer w.tookOver()
-	began := time.Now()
-	t := &takeover{Worker: w, partition: q.p, reports: q.reports, epoch: w.Log.Epoch()}
+	t := &takeover{Worker: w, partition: q.p, reports: q.reports, epoch: w.Log.Epoch(), began: time.Now()}
 	err := t.readCheckpoint(ctx)
 	if err == nil {
 		err = t.listSnapshots(ctx, q.lister)
@@ -47,7 +47,7 @@ func (w *Worker) takeOver(ctx context.Context, q *partition) (*takeover, error) 
 		err = t.checkInputs(ctx)
 	}
 	if err == nil {
-		t.open, err = w.openEvents(ctx, q.p, began)
+		t.open, err = w.openEvents(ctx, q.p, t.began)
 	}
 	return t, err
 }
@@ -57,36 +57,28 @@ func (q *partition) begin(t *takeover) {
 	q.reading.pos, q.reading.last = t.checkpoint.Seq, t.checkpoint.Read
 	q.checked.epoch, q.appender.newest = t.epoch, t.recent.Top
 	q.useListing(&t.snapshots)
+	q.expect(t)
 	q.loadOpen(t)
-	q.loadAhead(t)
-}
-
-// loadAhead loads the sessions that have events of inputs behind the checkpoint. Where these
-// were lost, nothing else loads the session before they have expired, and then it is not known
-// what became of them.
-func (q *partition) loadAhead(t *takeover) {
-	for _, token := range slices.Sorted(maps.Keys(t.recent.Last)) { // a schedule must be repeatable
-		if t.recent.Last[token].Seq >= t.checkpoint.Seq && !q.held.has(token) {
-			q.table.add(token)
-			q.load(token)
-		}
-	}
+	q.loadExpected()
 }
 
 // loadOpen loads the sessions of which the event log and the snapshot do not have the
-// same open: the snapshot was lost, or is older than the events.
+// same open: the snapshot was lost, or is older than the events. Those whose inputs are
+// read again are loaded then.
 func (q *partition) loadOpen(t *takeover) {
 	for i := range t.snapshots.stored {
 		s := &t.snapshots.stored[i]
 		open := t.open[s.token]
 		delete(t.open, s.token)
-		if s.Held == "" && (s.Open != open.Calls || s.Timer == 0 && open.Runs > 0) {
+		if s.Held == "" && q.ends.of[s.token] == nil && (s.Open != open.Calls || s.Timer == 0 && open.Runs > 0) {
 			q.load(s.token)
 		}
 	}
 	for _, token := range slices.Sorted(maps.Keys(t.open)) {
-		q.table.add(token)
-		q.load(token)
+		if q.ends.of[token] == nil {
+			q.table.add(token)
+			q.load(token)
+		}
 	}
 }
 

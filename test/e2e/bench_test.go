@@ -108,7 +108,7 @@ func watch(ctx context.Context, url string, got chan<- time.Duration) {
 // TestBench checks that a small run prints one JSON object with every measurement.
 func TestBench(t *testing.T) {
 	testkit.Campaign(t)
-	args := []string{"bench", "--sessions", "100", "--inputs", "2000", "--call", "20", "--rounds", "1", "--open", "100", "--duration", "1s", "--json"}
+	args := []string{"bench", "--sessions", "100", "--inputs", "2000", "--call", "20", "--rounds", "1", "--open", "100", "--backlog", "100", "--duration", "1s", "--json"}
 	out, err := exec.Command(testkit.Program(t), args...).Output()
 	if err != nil {
 		t.Fatalf("%q: %v", args, err)
@@ -116,6 +116,7 @@ func TestBench(t *testing.T) {
 	for _, path := range []string{
 		"throughput.inputs_per_s", "throughput.events_per_s", "throughput.cpu_us_per_input", "latency.p99_us",
 		"open_sessions.opened_per_s", "open_sessions.recovery_ms", "open_sessions.recovery_cpu_ms",
+		"recovery.0.first.s", "recovery.2.after_kill.s", "recovery.2.after_kill.api_requests_per_session",
 	} {
 		if got := gjson.GetBytes(out, path).Num; got <= 0 {
 			t.Errorf("%s: got %v, want more than 0, in %s", path, got, out)

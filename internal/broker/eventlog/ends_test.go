@@ -25,7 +25,7 @@ func TestEventEnds(t *testing.T) {
 	}
 	recent, err := b.RecentEvents(brokertest.Deadline(t), time.Now().Add(-time.Minute))
 	ofA, ofB := recent[b.Partition("a")], recent[b.Partition("b")]
-	if err != nil || ofA.Top.ID.Seq != 3 || ofB.Top.ID.Seq < 2 || ofA.Last["a"].Seq != 3 || ofB.Last["b"].Seq != 2 {
+	if err != nil || ofA.Top.ID.Seq != 3 || ofB.Top.ID.Seq < 2 || ofA.Ends["a"].Last().ID.Seq != 3 || ofB.Ends["b"].Last().ID.Seq != 2 {
 		t.Errorf("recent: got %+v, %v, want those of inputs 3 and 2", recent, err)
 	}
 	open, err := b.OpenEvents(brokertest.Deadline(t))

@@ -84,50 +84,37 @@ func (l *Log) FirstEvent(ctx context.Context, token string) (events.Record, erro
 
 // Recent is what the events of a partition show that were stored since a time.
 type Recent struct {
-	Top  events.Record        // the event with the highest id, with its body
-	Last map[string]events.ID // by session: its highest id
+	Top  events.Record   // the event with the highest id
+	Ends map[string]*End // by session
 }
 
 // RecentEvents reads the events stored since t, all if t is zero, and returns what they
-// show of each partition. An event can be stored long after its input. It skips synthetic
-// messages, which have no time.
+// show of each partition. An event can be stored long after its input. Top is no synthetic
+// message: these have no time.
 func (l *Log) RecentEvents(ctx context.Context, t time.Time) (map[int]Recent, error) {
 	recent := map[int]Recent{}
 	err := l.since(ctx, t, func(e events.Record) {
-		if e.Type == events.Synthetic {
-			return
-		}
 		p := l.b.Partition(e.Token)
 		of := recent[p]
-		if of.Last == nil {
-			of.Last = map[string]events.ID{}
+		if of.Ends == nil {
+			of.Ends = map[string]*End{}
 		}
-		if e.ID.After(of.Last[e.Token]) {
-			of.Last[e.Token] = e.ID
+		end := of.Ends[e.Token]
+		if end == nil {
+			end = new(End)
+			of.Ends[e.Token] = end
 		}
-		if e.ID.After(of.Top.ID) {
+		end.Add(&e)
+		if e.ID.After(of.Top.ID) && e.Type != events.Synthetic {
 			of.Top = e
 		}
 		recent[p] = of
 	})
-	if err != nil {
-		return recent, err
-	}
-	for p, of := range recent {
-		m, err := l.b.MessageAt(ctx, broker.StreamEvents, of.Top.Seq)
-		if err != nil {
-			return recent, err
-		}
-		if m != nil {
-			of.Top = entryOf(m).Record
-			recent[p] = of
-		}
-	}
-	return recent, nil
+	return recent, err
 }
 
 func (l *Log) since(ctx context.Context, t time.Time, fn func(events.Record)) error {
-	r := broker.Reading{Stream: broker.StreamEvents, HeadersOnly: true, Since: t}
+	r := broker.Reading{Stream: broker.StreamEvents, Since: t}
 	next := uint64(0) // Since is where to start
 	if t.IsZero() {
 		next = 1
