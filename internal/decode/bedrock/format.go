@@ -73,7 +73,7 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if !e.IsObject() {
 		return wire.WrongType(kind, e, "an object")
 	}
-	if f.JSON.FirstKey() == "Value" {
+	if m := f.Members(); m.Next() && m.Key == "Value" {
 		e = fromGo(w, e)
 	}
 	switch kind {
@@ -145,12 +145,11 @@ func readEvent(f wire.Frame) (kind string, payload jsonscan.Value) {
 	if isEvent(f.Name) {
 		return f.Name, f.JSON
 	}
-	if f.JSON.FirstKey() == "Value" {
-		return goEvent(f.JSON)
-	}
 	alone := true
 	for m := f.Members(); m.Next(); {
 		switch {
+		case m.Key == "Value":
+			return goEvent(m.Value)
 		case m.Key == "event" && m.Value.IsObject():
 			if inner := m.Value.Members(); inner.Next() && isEvent(inner.Key) {
 				return inner.Key, inner.Value

@@ -17,11 +17,8 @@ import (
 //
 // Its reasoning cannot be distinguished from the signature of it, and is not read.
 
-// goEvent returns the name and the payload of an event of the SDK for Go, or "".
-func goEvent(v jsonscan.Value) (kind string, payload jsonscan.Value) {
-	if payload = v.Member("Value"); !payload.IsObject() {
-		return "", payload
-	}
+// goEvent returns the name of an event of the SDK for Go, or "", and its payload.
+func goEvent(payload jsonscan.Value) (kind string, _ jsonscan.Value) {
 	block := false
 	for m := payload.Members(); m.Next(); {
 		switch m.Key {

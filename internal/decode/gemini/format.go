@@ -167,8 +167,11 @@ func (d *decoder) messageOf(id string) string {
 }
 
 func (d *decoder) response(w *wire.Writer, id string, candidates, usage, feedback jsonscan.Value) (first *wire.Problem) {
-	some := candidates.Elements()
-	content := some.Next()
+	content := false
+	if d.Continued || id == "" {
+		some := candidates.Elements()
+		content = some.Next()
+	}
 	if d.Continued && content {
 		d.Continued, d.Alias = false, wire.Keep(id)
 	}

@@ -41,7 +41,7 @@ func ReadResult(v jsonscan.Value) (b ResultFields) {
 // shell has no other id than that of the item.
 func (b ResultFields) Given() ResultFields {
 	b.status = jsonscan.Value{}
-	if b.field == "" && b.kind.Str == "local_shell_call_output" {
+	if !Filled(b.id) && b.kind.Str == "local_shell_call_output" {
 		b.id, b.field = b.path, "id"
 	}
 	return b

@@ -135,7 +135,7 @@ func callMember(part jsonscan.Value, levels int) string {
 // id and a name.
 func shownBy(part jsonscan.Value) string {
 	key := callMember(part, maxUnknown)
-	if key == "" && part.Member("id").IsString() && part.Member("name").IsString() {
+	if id, name := part.Member("id"), part.Member("name"); key == "" && id.IsString() && name.IsString() && holds(id) && holds(name) {
 		return "name"
 	}
 	return key
