@@ -233,8 +233,10 @@ func (b bench) print(w io.Writer, list [][]row) (differ bool) {
 	}
 	_ = t.Flush()
 	for _, p := range programs() {
-		if p.missing != "" && b.only.MatchString(p.name) {
-			fmt.Fprintf(w, "%s is not run: %s\n", p.name, p.missing)
+		for _, s := range scripts() {
+			if why := p.without[s.name]; why != "" && b.only.MatchString(p.name) && b.scripts.MatchString(s.name) {
+				fmt.Fprintf(w, "%s is not run with %s: %s\n", p.name, s.name, why)
+			}
 		}
 	}
 	for _, rows := range list {

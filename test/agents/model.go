@@ -20,7 +20,7 @@ type tool struct {
 }
 
 // A model plays the script of one run in the wire format that a request asks for, and
-// records what it said and what it was told.
+// records what it said and what it received.
 type model struct {
 	*httptest.Server
 	script script
@@ -31,7 +31,7 @@ type model struct {
 	record
 }
 
-// A record is what the model said and was told, and what the tool did.
+// A record is what the model said and received, and what the tool did.
 type record struct {
 	Calls   []told            `json:"calls"`
 	Texts   []said            `json:"texts"`

@@ -19,7 +19,6 @@ type program struct {
 	outputs []output
 
 	without map[string]string // scripts that the program has nothing for, with the reason
-	missing string            // why the program cannot be run here
 }
 
 // An output is a stream of a program in a format, and what it has of its own.

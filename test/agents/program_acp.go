@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// cancelledCommand is the note of agents for a command that session/cancel stopped.
+var cancelledCommand = note{status: "completed", why: "a command that was cancelled is completed, with a text that says so"}
+
 // acp makes of a terminal agent one that speaks the Agent Client Protocol.
 func acp(p *program, o output, args ...string) *program {
 	start := p.start

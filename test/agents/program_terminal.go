@@ -13,9 +13,9 @@ func terminal() []*program {
 		opencode("opencode", "@ai-sdk/openai-compatible", "/v1"), opencode("opencode-anthropic", "@ai-sdk/anthropic", "/v1"),
 		whole(acp(geminiCLI(), output{bare: true, ownIDs: true, notes: map[string]note{
 			"throws":      {status: "completed", why: "as in its stream"},
-			"interrupted": {status: "completed", why: "a command that was cancelled is completed, with a text that says so"},
+			"interrupted": cancelledCommand,
 		}}, "--acp", "--skip-trust", "-m", "gemini-2.5-pro")), acp(qwen("qwen"), output{ownArgs: true}, "--acp", "-m", "m"),
-		acp(opencode("opencode", "@ai-sdk/openai-compatible", "/v1"), output{ownArgs: true, notes: opencodeNotes()}, "acp"),
+		acp(opencode("opencode", "@ai-sdk/openai-compatible", "/v1"), output{ownArgs: true, notes: opencodeNotes(cancelledCommand)}, "acp"),
 		pi("pi", "openai-completions", "/v1"), pi("pi-anthropic", "anthropic-messages", ""),
 	}
 }
@@ -199,7 +199,7 @@ func qwen(name string, more ...string) *program {
 func opencode(name, npm, suffix string) *program {
 	return &program{
 		name: name, group: "opencode", pkg: "opencode-ai", tool: shell("bash", "command", "description"),
-		outputs: []output{{format: "opencode", unasked: true, texts: true, notes: opencodeNotes()}},
+		outputs: []output{{format: "opencode", unasked: true, texts: true, notes: opencodeNotes(note{silent: true, why: "it prints a call when it has ended"})}},
 		start: func(r *run) command {
 			permission := map[bool]string{true: "allow", false: "ask"}[r.script.person == ""]
 			config := object{
@@ -221,12 +221,13 @@ func opencode(name, npm, suffix string) *program {
 	}
 }
 
-func opencodeNotes() map[string]note {
+// opencodeNotes returns the notes of opencode, of which one depends on its output.
+func opencodeNotes(interrupted note) map[string]note {
 	return map[string]note{
 		"invalid-args": {repaired: true, why: "it replaces the call by one of the tool invalid"},
 		"cut-args":     {repaired: true, why: "as with invalid args"},
 		"throws":       {status: "completed", why: "a command that fails is completed, with its exit status beside the output"},
-		"interrupted":  {silent: true, why: "it prints a call when it has ended"},
+		"interrupted":  interrupted,
 	}
 }
 

@@ -4,7 +4,7 @@ package main
 type script struct {
 	name    string
 	answers []answer // to the requests of the agent's loop; after them, the model says that it is done
-	person  string   // what a person answers who is asked: allow, deny; "" if a person is not asked
+	person  string   // answer of a person: allow, deny; "" if a person is not asked
 	stop    bool     // the program is interrupted while the tool runs
 }
 
