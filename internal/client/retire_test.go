@@ -79,7 +79,7 @@ func TestRetireOrder(t *testing.T) {
 	}
 	var due []string
 	var left []int
-	var last []time.Time // of each
+	var last []time.Time                                              // of each
 	testkit.UntilTrue(t, "the sessions of a partition", func() bool { // which are not finished before their snapshots
 		_, err := e.b.Retire(brokertest.Deadline(t), func(p int) bool { return p == 1 }, func(session string, quiet time.Duration) (time.Duration, bool) {
 			return quiet, true
