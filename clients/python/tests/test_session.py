@@ -121,7 +121,7 @@ class Repairs(Fixture):
     HISTORY: list[dict[str, Any]] = [
         {"role": "user", "content": "Find it."},
         {"role": "assistant", "tool_calls": [
-            {"id": "call_1", "type": "function", "function": {"name": "search", "arguments": "{}"}}]},
+            {"id": "call_1", "type": "function", "function": {"name": "search", "arguments": '{"q":"fjord"}'}}]},
     ]
 
     def test_result_of_the_log(self) -> None:
