@@ -150,6 +150,12 @@ func aiUIPatched(c *call, part string) string {
 	if !c.approved {
 		part = removeMember(part, "approval")
 	}
+	if raw := member(part, "rawInput"); raw != "" { // which ai 7 announces as removed
+		part = removeMember(removeMember(part, "rawInput"), "inputEncoding")
+		if c.hasOutput && isNull(member(part, "input")) {
+			part = setMember(part, "input", raw)
+		}
+	}
 	if !c.hasOutput && isNull(member(part, "input")) {
 		part = setMember(part, "input", "{}")
 	}

@@ -15,6 +15,10 @@ func anthropic() format {
 	}}}}
 }
 
+// runs reports true: the API takes neighbours of one role for one turn. Claude Code stores
+// a message for each block. The system that a profile reproduces does not.
+func (anthropicFormat) runs(o Options) bool { return o.Profile == "" }
+
 func (anthropicFormat) readBlock(h *history, m, n int, block string) bool {
 	var kind, caller, signature, data string
 	scan(block, to{"type", &kind}, to{"caller", &caller}, to{"signature", &signature}, to{"data", &data})

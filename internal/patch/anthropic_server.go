@@ -134,10 +134,12 @@ func (h *history) serverLoops() *loops {
 				l.called[id] = append(l.called[id], t)
 			}
 		}
-		for _, b := range elements(member(h.at(h.turns[t].first), "content")) {
-			if serverResult(text(member(b, "type"))) {
-				id := text(member(b, "tool_use_id"))
-				l.answered[id] = append(l.answered[id], t)
+		for m := h.turns[t].first; m <= h.turns[t].last; m++ {
+			for _, b := range elements(member(h.at(m), "content")) {
+				if serverResult(text(member(b, "type"))) {
+					id := text(member(b, "tool_use_id"))
+					l.answered[id] = append(l.answered[id], t)
+				}
 			}
 		}
 	}

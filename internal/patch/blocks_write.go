@@ -24,7 +24,6 @@ func (f blockShape) render(h *history) {
 	if *h.opts.MergeRoles {
 		w.mergeRoles()
 	}
-	f.refuseOutput(h)
 }
 
 type blockWriter struct {

@@ -41,6 +41,7 @@ type history struct {
 	out     []piece
 	wanted  []uint64 // results whose content the log does not include
 
+	items  map[string]int        // Responses: the first item of each id
 	byName map[string]*nameQueue // Gemini: the calls by name, otherwise nil
 
 	answerBuffer       []answer // reused by answers
@@ -56,11 +57,14 @@ type role byte
 const (
 	other   role = iota
 	aside        // nothing that is sent to a model: it may be between a call and its result
-	written      // an aside that was written with its turn
+	written      // an aside that was written with its turn, or a copy of an item
 	user
 	assistant
 	tool // a result and nothing else
 )
+
+// besideResults reports whether a message may stand among the results of a turn.
+func (r role) besideResults() bool { return r == tool || r == aside || r == written }
 
 type turn struct {
 	first, last int // its messages
@@ -151,7 +155,7 @@ func newHistory(d document, f format, o Options) *history {
 	}
 	h := &history{
 		document: d, opts: o, provider: p, format: f,
-		role: make([]role, n), idIndex: make(map[string]int, n/4), hosted: map[string]bool{}, approvals: map[string]int{}, lastUser: -1,
+		role: make([]role, n), idIndex: make(map[string]int, n/4), items: map[string]int{}, hosted: map[string]bool{}, approvals: map[string]int{}, lastUser: -1,
 		turns: make([]turn, 0, n/2), calls: make([]call, 0, n/3), results: make([]result, 0, n/3),
 		ids: make([]idState, 0, n/4),
 	}
@@ -183,7 +187,7 @@ func (h *history) indexTurns() {
 			h.signed[i+1]++
 		}
 		end := t.last + 1
-		for end < len(h.role) && (h.role[end] == tool || h.role[end] == aside) {
+		for end < len(h.role) && h.role[end].besideResults() {
 			end++
 		}
 		h.turns[i].resultsEnd = end
@@ -193,7 +197,7 @@ func (h *history) indexTurns() {
 
 func (h *history) onlyResultsFrom(m int) bool {
 	for ; m < len(h.role); m++ {
-		if h.role[m] != tool && h.role[m] != aside && !h.format.onlyResults(h, m) {
+		if !h.role[m].besideResults() && !h.format.onlyResults(h, m) {
 			return false
 		}
 	}
@@ -209,7 +213,11 @@ func (h *history) addTurn(m int) *turn {
 // extendTurn adds message m to the turn before it, or begins a turn if another message is
 // in between.
 func (h *history) extendTurn(m int) {
-	if m == 0 || h.role[m-1] != assistant {
+	before := m - 1
+	for before > 0 && h.role[before] == written {
+		before--
+	}
+	if m == 0 || h.role[before] != assistant {
 		h.addTurn(m)
 		return
 	}

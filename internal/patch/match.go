@@ -88,11 +88,7 @@ func (h *history) assign(r int) {
 	}
 	s := h.idOf(key)
 	s.results++
-	before := -1
-	for c := s.head; c >= 0; before, c = c, h.calls[c].nextOpen {
-		if !h.format.canAnswer(&h.calls[c], res) {
-			continue
-		}
+	take := func(c, before int) {
 		after := h.calls[c].nextOpen
 		if before < 0 {
 			s.head = after
@@ -104,10 +100,18 @@ func (h *history) assign(r int) {
 		}
 		s.answered = c
 		h.bind(r, c)
-		return
+	}
+	before := -1
+	for c := s.head; c >= 0; before, c = c, h.calls[c].nextOpen {
+		if h.format.canAnswer(&h.calls[c], res) {
+			take(c, before)
+			return
+		}
 	}
 	switch {
-	case s.answered >= 0 && h.format.canAnswer(&h.calls[s.answered], res):
+	case s.head >= 0: // of another kind: the id decides
+		take(s.head, -1)
+	case s.answered >= 0:
 		h.bind(r, s.answered)
 	case s.turn < 0:
 		s.lastEarly = r
@@ -183,6 +187,32 @@ func (h *history) matchWithoutIDs() {
 		}
 		if len(calls) > 0 {
 			h.pairWithoutIDs(calls, t)
+		}
+		h.pairByName(t)
+	}
+}
+
+// pairByName binds a result without an id to the only call of its name between the same two
+// turns that has no result, if no other result without an id has that name.
+func (h *history) pairByName(t int) {
+	results, open := map[string][]int{}, map[string][]int{}
+	for r, to := h.gap(t); r < to && h.byName == nil; r++ {
+		if res := &h.results[r]; res.id == "" && res.call < 0 && res.name != "" {
+			results[res.name] = append(results[res.name], r)
+		}
+	}
+	for c := h.turns[t].from; c < h.turns[t].to && len(results) > 0; c++ {
+		if call := &h.calls[c]; !h.hasResult(call) {
+			open[call.name] = append(open[call.name], c)
+		}
+	}
+	for c := h.turns[t].from; c < h.turns[t].to && len(results) > 0; c++ {
+		call := &h.calls[c]
+		if r := results[call.name]; len(r) == 1 && len(open[call.name]) == 1 && open[call.name][0] == c {
+			h.bind(r[0], c)
+			op := h.resultOp("result_rebound", &h.results[r[0]])
+			op.To = call.id
+			h.op(op)
 		}
 	}
 }

@@ -49,8 +49,8 @@ func (responsesFormat) canAnswer(c *call, r *result) bool {
 	switch c.kind {
 	case "local_shell_call":
 		return r.kind == "local_shell_call_output"
-	case "tool_search_call":
-		return r.kind == "tool_search_output"
+	case "tool_search_call": // the API accepts an output of a function, too
+		return oneOf(r.kind, "tool_search_output function_call_output")
 	case "function_call", "custom_tool_call":
 		return oneOf(r.kind, "function_call_output custom_tool_call_output")
 	}
@@ -67,6 +67,9 @@ func (responsesFormat) read(h *history, m int) {
 		to{"call_id", &callID}, to{"id", &itemID}, to{"arguments", &args}, to{"caller", &caller},
 		to{"output", &output}, to{"tools", &output}, to{"input", &input}, to{"action", &input}, to{"operation", &input})
 	kind, role = text(kind), text(role)
+	if !oneOf(kind, resultItems) && (answersTo(kind) == "" || !isNull(callID)) && h.isCopy(m, text(itemID)) {
+		return
+	}
 	id := text(callID)
 	if isNull(callID) { // some clients have it in the item's own id, as a local_shell_call_output does
 		id = text(itemID)
@@ -94,6 +97,66 @@ func (responsesFormat) read(h *history, m int) {
 		h.continues = true
 	case role == "user":
 		h.role[m] = user
+	}
+}
+
+// isCopy reports whether an item is a copy of an earlier one, which goes. The API refuses an
+// id that two items have: an item that only has the id of another one is reported.
+func (h *history) isCopy(m int, id string) bool {
+	first, seen := h.items[id]
+	switch {
+	case id == "" || id == noItemID:
+	case !seen:
+		h.items[id] = m
+	case sameItem(h.at(first), h.at(m)):
+		h.role[m] = written
+		h.op(Op{Op: "item_dropped", Turn: -1, Message: m, Call: -1, ID: id, Why: "duplicate_item", Hash: hash(h.at(m))})
+		return true
+	default:
+		h.refused = append(h.refused, Violation{m, "duplicate_item", strings.Clone(id)})
+	}
+	return false
+}
+
+// noItemID is the id of all items that the OpenAI Agents SDK makes from other APIs.
+const noItemID = "__fake_id__"
+
+// sameItem reports whether two items are the same one: of a call, the status may differ.
+func sameItem(a, b string) bool {
+	if a == b {
+		return true
+	}
+	for _, item := range []*string{&a, &b} {
+		if answersTo(text(member(*item, "type"))) != "" {
+			*item = removeMember(*item, "status")
+		}
+	}
+	return a == b
+}
+
+// refuseOutput reports OpenAI's reasoning that no item of the model follows. Only an item with
+// an id counts, or a call. Other providers, whose reasoning has other ids, accept it.
+func (f responsesFormat) refuseOutput(h *history) {
+	var before []piece // reasoning whose item is still to come
+	for i := 0; i <= len(h.out); i++ {
+		item := "{}"
+		if i < len(h.out) {
+			item = h.text(h.out[i])
+		}
+		kind := text(member(item, "type"))
+		switch {
+		case kind == "reasoning" && strings.HasPrefix(text(member(item, "id")), "rs_"):
+			before = append(before, h.out[i])
+			continue
+		case kind == "reasoning":
+			continue
+		case answersTo(kind) != "", oneOf(kind, modelItems+" item_reference"), text(member(item, "role")) == "assistant" && hasText(item, "id"):
+		default:
+			for _, p := range before {
+				h.refused = append(h.refused, Violation{p.message, "reasoning_alone", strings.Clone(text(member(h.text(p), "id")))})
+			}
+		}
+		before = before[:0]
 	}
 }
 
@@ -167,7 +230,7 @@ func (w *responsesWriter) items(from, to int) {
 	for m := from; m < to; m++ {
 		calls := h.callsOf(&h.turns[w.t], m)
 		switch {
-		case len(calls) > 0 && calls[0].dropped != "":
+		case h.role[m] == written, len(calls) > 0 && calls[0].dropped != "":
 		case len(calls) > 0 && calls[0].changed():
 			h.put(m, calls[0].rewritten(h.at(m), "call_id", "name", "arguments"))
 		case w.loneReasoning[m]:
@@ -201,7 +264,7 @@ func (w *responsesWriter) findLoneReasoning() map[int]bool {
 	return lone
 }
 
-func (responsesFormat) result(h *history, r *result) string {
+func (f responsesFormat) result(h *history, r *result) string {
 	raw := h.at(r.message)
 	c := &h.calls[r.call]
 	if c.finalID() != r.id {
@@ -211,13 +274,60 @@ func (responsesFormat) result(h *history, r *result) string {
 		}
 		raw = setMember(raw, field, quote(c.finalID()))
 	}
-	if oneOf(r.kind, "function_call_output custom_tool_call_output") && oneOf(c.kind, "function_call custom_tool_call") && r.kind != answersTo(c.kind) {
-		raw = setMember(raw, "type", quote(answersTo(c.kind)))
-		op := h.resultOp("result_retyped", r)
-		op.From, op.To = r.kind, answersTo(c.kind)
-		h.op(op)
+	if f.canAnswer(c, r) && (c.kind != "function_call" && c.kind != "custom_tool_call" || r.kind == answersTo(c.kind)) {
+		return raw
 	}
-	return raw
+	now := f.retyped(c, r, raw)
+	kind := text(member(now, "type"))
+	if kind == r.kind {
+		h.refused = append(h.refused, Violation{r.message, "output_kind", strings.Clone(c.finalID())})
+		return now
+	}
+	op := h.resultOp("result_retyped", r)
+	op.From, op.To = r.kind, kind
+	h.op(op)
+	return now
+}
+
+// retyped returns a result in the kind of its call. A text cannot become the screenshot
+// that a computer_call requires: such a result stays.
+func (f responsesFormat) retyped(c *call, r *result, raw string) string {
+	plain := oneOf(r.kind, "function_call_output custom_tool_call_output")
+	of := *c
+	of.reason, of.content = reasonGiven, textOf(r.content)
+	switch {
+	case c.needsScreenshot:
+		for _, b := range elements(r.content) {
+			if text(member(b, "type")) == "input_image" {
+				return setMember(setMember(raw, "type", `"computer_call_output"`), "output", setMember(b, "type", quote(screenshot)))
+			}
+		}
+		return raw
+	case plain && oneOf(c.kind, "function_call custom_tool_call"):
+		return setMember(raw, "type", quote(answersTo(c.kind)))
+	case text(member(r.content, "type")) == screenshot:
+		of.content = list([]string{setMember(r.content, "type", `"input_image"`)})
+	case c.kind == "tool_search_call": // which has no place for a text
+		of.kind = "function_call"
+	}
+	return f.message(&of)
+}
+
+// textOf returns the text of a result: of its blocks, or its JSON.
+func textOf(content string) string {
+	var lines []string
+	for _, b := range elements(content) {
+		if t := text(member(b, "text")); t != "" {
+			lines = append(lines, t)
+		}
+	}
+	switch {
+	case strings.HasPrefix(content, `"`):
+		return content
+	case len(lines) > 0:
+		return quote(strings.Join(lines, "\n"))
+	}
+	return quote(content)
 }
 
 func (responsesFormat) isReasoning(item string) bool {

@@ -66,6 +66,8 @@ func (f *facts) content(value string) string {
 
 func (*facts) waits(*history, *call) bool { return false }
 
+func (*facts) refuseOutput(*history) {}
+
 func (*facts) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 
 func (f *facts) withCallID(raw string, c *call, r *result) string {
@@ -106,6 +108,9 @@ type rules interface {
 	waits(h *history, c *call) bool
 	// onlyResults reports whether a message consists of results only.
 	onlyResults(h *history, m int) bool
+	// refuseOutput reports what the provider refuses in the output and the repair does not
+	// change.
+	refuseOutput(h *history)
 }
 
 // Shapes returns all shapes that Synthetic writes, sorted.

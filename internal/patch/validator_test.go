@@ -219,6 +219,7 @@ func openAICall(c object) seenCall {
 // tool follows the calls that the tool made.
 func (v *validator) anthropic(messages []object) {
 	var open []seenCall
+	messages = joined(messages)
 	for i, m := range append(messages, nil) {
 		v.blocksOfUser(i, m, open)
 		open = nil
@@ -248,6 +249,20 @@ func (v *validator) anthropic(messages []object) {
 			v.breaks(i, "server_tool_unanswered")
 		}
 	}
+}
+
+// joined returns messages in which the last one of neighbours by the model has the blocks of
+// all of them, which the API joins. The others are empty.
+func joined(messages []object) []object {
+	messages = slices.Clone(messages)
+	for i := 1; i < len(messages); i++ {
+		if a, b := messages[i-1], messages[i]; a["role"] == "assistant" && b["role"] == "assistant" && !startsWithResult(a) && !startsWithResult(b) {
+			first, _ := a["content"].([]any)
+			next, _ := b["content"].([]any)
+			messages[i-1], messages[i] = object{}, object{"role": "assistant", "content": slices.Concat(first, next)}
+		}
+	}
+	return messages
 }
 
 // blocksOfUser checks the message after a turn, whose calls may be empty.
@@ -380,7 +395,7 @@ func (v *validator) responsesOutput(at int, items []object, open map[string]int,
 }
 
 func fits(call, output string) bool {
-	return outputOf[call] == output || call == "local_shell_call" && output == "function_call_output"
+	return outputOf[call] == output || output == "function_call_output" && slices.Contains([]string{"local_shell_call", "tool_search_call"}, call)
 }
 
 func isOutput(kind string) bool {
