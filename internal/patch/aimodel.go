@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"streamer/internal/events"
 )
 
 // aiModelFormat is a list of the AI SDK's ModelMessages. The results of a turn are
@@ -13,7 +15,7 @@ type aiModelFormat struct{ *facts }
 
 func aiModel() format {
 	return aiModelFormat{&facts{
-		shape: AIModel, resultID: "toolCallId", anyContent: true,
+		shape: AIModel, resultID: "toolCallId", anyContent: true, server: "providerExecuted",
 		claims: "content:tool-call content:tool-result content:tool-approval-request content:tool-approval-response",
 		knows:  "role:tool",
 	}}
@@ -82,6 +84,7 @@ func (aiModelFormat) readTurn(h *history, m int, content string) {
 			continue
 		}
 		delete(h.hosted, c.id)
+		c.parent = text(member(member(member(member(part, "providerOptions"), "anthropic"), "caller"), "toolId"))
 		if approval := asked[c.id]; approval != "" {
 			c.asked = true
 			h.approvals[approval] = len(h.calls)
@@ -155,6 +158,7 @@ func (w *aiModelWriter) turn(m int) int {
 	w.t++
 	turn := &h.turns[t]
 	w.message(m, h.calls[turn.from:turn.to], -1)
+	w.addServerResults(m, t)
 	group := h.answers(turn.from, turn.to, turn.directly)
 	stays := func(a answer) bool { return a.result >= 0 && turn.directly(&h.results[a.result]) }
 	if h.opts.Order == "call" && !staysFirst(group, stays) {
@@ -186,6 +190,60 @@ func (w *aiModelWriter) turn(m int) int {
 	put()
 	w.putTexts()
 	return turn.resultsEnd - 1
+}
+
+// addServerResults adds an error to each interrupted call of the provider in the turn that was
+// written last.
+func (w *aiModelWriter) addServerResults(m, t int) {
+	h := w.h
+	if n := len(h.out) - 1; n >= 0 && h.out[n].message == m {
+		raw := h.addServerResults(m, t, h.text(h.out[n]))
+		h.out = h.out[:n]
+		if raw == h.at(m) || !isEmpty(member(raw, "content")) {
+			h.put(m, raw)
+		}
+	}
+}
+
+// serverCall reports a call of Anthropic: its API refuses one without a result. Others do not
+// need one, and the SDK sends OpenAI a reference to each that it is given.
+func (aiModelFormat) serverCall(part string) (id, name string, ok bool) {
+	id, name = text(member(part, "toolCallId")), text(member(part, "toolName"))
+	return id, name, ofServer(id) && text(member(part, "type")) == "tool-call" && member(part, "providerExecuted") == "true"
+}
+
+func (aiModelFormat) serverAnswer(part string) string {
+	if text(member(part, "type")) != "tool-result" {
+		return ""
+	}
+	return text(member(part, "toolCallId"))
+}
+
+func (f aiModelFormat) serverError(h *history, part string) string {
+	id, name, _ := f.serverCall(part)
+	value, failed := h.aiServerResult(id, name, member(part, "input"))
+	kind := "json"
+	if failed {
+		kind = "error-json"
+	}
+	return `{"type":"tool-result","toolCallId":` + quote(id) + `,"toolName":` + quote(name) + `,"output":{"type":"` + kind + `","value":` + value + `}}`
+}
+
+// aiServerResult returns the result of an interrupted call of Anthropic, as the AI SDK reads
+// it, and whether it is an error there: those of code execution need its type.
+func (h *history) aiServerResult(id, name, input string) (value string, failed bool) {
+	kind := text(member(input, "type"))
+	switch {
+	case kind == "text_editor_code_execution":
+		return `{"type":"` + kind + `_tool_result_error","error_code":"unavailable"}`, false
+	case kind == "bash_code_execution":
+		return `{"type":"` + kind + `_tool_result_error","errorCode":"unavailable"}`, true
+	case kind == "programmatic-tool-call", name == "code_execution":
+		return `{"type":"code_execution_tool_result_error","errorCode":"unavailable"}`, true
+	case name == "advisor":
+		return `{"type":"advisor_tool_result_error","errorCode":"unavailable"}`, false
+	}
+	return quote(h.syntheticText(events.TextInterrupted, name, id, input)), true
 }
 
 func (w *aiModelWriter) alone(r int) bool {

@@ -17,21 +17,40 @@ func serverResult(kind string) bool {
 	return strings.HasSuffix(kind, "_tool_result")
 }
 
+// ofServer reports whether an id is that of a call that Anthropic runs.
+func ofServer(id string) bool {
+	return strings.HasPrefix(id, "srvtoolu_") || strings.HasPrefix(id, "mcptoolu_")
+}
+
+// nativeBlocks are the blocks of Anthropic's server tools, which LangChain keeps.
+type nativeBlocks struct{}
+
+func (nativeBlocks) serverCall(block string) (id, name string, ok bool) {
+	return text(member(block, "id")), text(member(block, "name")), serverCall(text(member(block, "type")))
+}
+
+func (nativeBlocks) serverAnswer(block string) string {
+	if !serverResult(text(member(block, "type"))) {
+		return ""
+	}
+	return text(member(block, "tool_use_id"))
+}
+
 // serverError is the error result of a server tool that was interrupted.
 type serverError struct{ id, name, block string }
 
 // addServerResults returns message m, turn t, with an error for each server tool
 // that has no result. The error stands behind the calls that the tool made, in this
-// turn or in a later one that continues it.
-func (w *blockWriter) addServerResults(m, t int, raw string) string {
-	h, earlier := w.h, w.errors[t]
-	if h.opts.Server == "off" || len(earlier) == 0 && !strings.Contains(raw, "server_tool_use") && !strings.Contains(raw, "mcp_tool_use") {
+// message or in a later one of a turn that continues it.
+func (h *history) addServerResults(m, t int, raw string) string {
+	f, earlier := h.format, h.serverErrors[m]
+	if h.opts.Server == "off" || len(earlier) == 0 && !hasWord(raw, f.about().server) {
 		return raw
 	}
-	if w.loops == nil {
-		w.loops = h.serverLoops()
+	if h.loops == nil {
+		h.loops, h.serverErrors = h.serverLoops(), map[int][]serverError{}
 	}
-	blocks := elementList(member(raw, "content"))
+	blocks := elementList(member(langchainBody(raw).fields, "content"))
 	kept, behind := slices.Clone(blocks), make([][]string, len(blocks)) // behind has the errors behind each block
 	add := func(n int, e serverError) {
 		n = lastCallOf(e.id, blocks, n)
@@ -43,18 +62,18 @@ func (w *blockWriter) addServerResults(m, t int, raw string) string {
 	}
 	changed := len(earlier) > 0
 	for n, b := range blocks {
-		id := text(member(b, "id"))
-		if !serverCall(text(member(b, "type"))) || !w.loops.isOpen(t, id) {
+		id, name, ok := f.serverCall(b)
+		if !ok || !h.loops.isOpen(t, id) {
 			continue
 		}
 		changed = true
-		e := serverError{id, text(member(b, "name")), w.serverError(b)}
-		switch last := w.loops.lastTurnOf(id, t); {
+		e := serverError{id, name, f.serverError(h, b)}
+		switch last := h.loops.lastMessageOf(id, t, m); {
 		case e.block == "":
 			kept[n] = ""
 			h.op(Op{Op: "call_dropped", Turn: t, Message: m, Call: -1, ID: id, Name: e.name, Why: "unknown_server_tool"})
-		case last > t:
-			w.errors[last] = append(w.errors[last], e)
+		case last > m:
+			h.serverErrors[last] = append(h.serverErrors[last], e)
 		default:
 			add(n, e)
 		}
@@ -69,7 +88,18 @@ func (w *blockWriter) addServerResults(m, t int, raw string) string {
 		}
 		out = append(out, behind[n]...)
 	}
-	return editMember(raw, "content", func(string) string { return list(out) })
+	return langchainEdit(raw, func(fields string) string {
+		return editMember(fields, "content", func(string) string { return list(out) })
+	})
+}
+
+func hasWord(raw, words string) bool {
+	for w := range strings.FieldsSeq(words) {
+		if strings.Contains(raw, w) {
+			return true
+		}
+	}
+	return false
 }
 
 func lastCallOf(id string, blocks []string, from int) int {
@@ -83,13 +113,13 @@ func lastCallOf(id string, blocks []string, from int) int {
 
 // serverError returns the error result of an interrupted server tool, "" if the
 // type of its result is unknown.
-func (w *blockWriter) serverError(block string) string {
+func (nativeBlocks) serverError(h *history, block string) string {
 	id, name := member(block, "id"), text(member(block, "name"))
 	if id == "" {
 		id = `""`
 	}
 	if text(member(block, "type")) == "mcp_tool_use" {
-		reason := w.h.syntheticText(events.TextInterrupted, name, text(id), member(block, "input"))
+		reason := h.syntheticText(events.TextInterrupted, name, text(id), member(block, "input"))
 		return `{"type":"mcp_tool_result","tool_use_id":` + id + `,"is_error":true,"content":[` + textBlock(quote(reason)) + `]}`
 	}
 	switch name {
@@ -110,15 +140,15 @@ func (w *blockWriter) serverError(block string) string {
 
 // loops describes which turns continue the previous one.
 type loops struct {
-	last     []int            // by turn: the last turn that continues it
-	end      int              // the last turn if only results follow it, otherwise -1
-	called   map[string][]int // by id of a server tool: the turns in which it calls a tool
-	answered map[string][]int // by id of a server tool: the turns with its result
+	last     []int              // by turn: the last turn that continues it
+	end      int                // the last turn if only results follow it, otherwise -1
+	called   map[string][]*call // by id of a server tool: the calls that it makes
+	answered map[string][]int   // by id of a server tool: the turns with its result
 }
 
 func (h *history) serverLoops() *loops {
 	n := len(h.turns)
-	l := &loops{last: make([]int, n), end: -1, called: map[string][]int{}, answered: map[string][]int{}}
+	l := &loops{last: make([]int, n), end: -1, called: map[string][]*call{}, answered: map[string][]int{}}
 	for t := n - 1; t >= 0; t-- {
 		l.last[t] = t
 		switch only := h.onlyResultsBehind(t); {
@@ -131,13 +161,12 @@ func (h *history) serverLoops() *loops {
 	for t := range h.turns {
 		for c := h.turns[t].from; c < h.turns[t].to; c++ {
 			if id := h.calls[c].parent; id != "" {
-				l.called[id] = append(l.called[id], t)
+				l.called[id] = append(l.called[id], &h.calls[c])
 			}
 		}
 		for m := h.turns[t].first; m <= h.turns[t].last; m++ {
-			for _, b := range elements(member(h.at(m), "content")) {
-				if serverResult(text(member(b, "type"))) {
-					id := text(member(b, "tool_use_id"))
+			for _, b := range elements(member(langchainBody(h.at(m)).fields, "content")) {
+				if id := h.format.serverAnswer(b); id != "" {
 					l.answered[id] = append(l.answered[id], t)
 				}
 			}
@@ -177,11 +206,27 @@ func (l *loops) isOpen(t int, id string) bool {
 }
 
 func (l *loops) lastTurnOf(id string, t int) int {
-	turns := l.called[id]
-	for i := len(turns) - 1; i >= 0 && turns[i] > t; i-- {
-		if turns[i] <= l.last[t] {
-			return turns[i]
-		}
+	if c := l.lastCallOf(id, t); c != nil {
+		return max(t, c.turn)
 	}
 	return t
+}
+
+// lastMessageOf returns the message with the last call that a server tool of message m, turn
+// t, made.
+func (l *loops) lastMessageOf(id string, t, m int) int {
+	if c := l.lastCallOf(id, t); c != nil {
+		return max(m, c.message)
+	}
+	return m
+}
+
+func (l *loops) lastCallOf(id string, t int) *call {
+	calls := l.called[id]
+	for i := len(calls) - 1; i >= 0 && calls[i].turn >= t; i-- {
+		if calls[i].turn <= l.last[t] {
+			return calls[i]
+		}
+	}
+	return nil
 }

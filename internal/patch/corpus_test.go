@@ -173,7 +173,7 @@ func checkPrefixes(t testing.TB, shape patch.Shape, input []byte, o patch.Option
 	readJSON(t, input, &messages)
 	whole := parts(t, shape, repair(t, shape, input, o).History, o)
 	for _, k := range turnsOf(t, shape, input) {
-		if shape == patch.Anthropic && stillRuns(messagesOf(t, input)[:k]) {
+		if (shape == patch.Anthropic || shape == patch.Bedrock) && stillRuns(messagesOf(t, input)[:k]) {
 			continue
 		}
 		text, err := json.Marshal(messages[:k])
@@ -193,10 +193,24 @@ func checkPrefixes(t testing.TB, shape patch.Shape, input []byte, o patch.Option
 func stillRuns(messages []object) bool {
 	for _, m := range slices.Backward(joined(messages)) {
 		if m["role"] == "assistant" && !startsWithResult(m) {
-			return !serverToolsDone(m, []object{{}, {}})
+			return !serverToolsDone(m, []object{{}, {}}) || len(openInConverse(m)) > 0
 		}
 	}
 	return false
+}
+
+// openInConverse returns the calls of a message that the provider runs and that have no result.
+func openInConverse(m object) map[string]bool {
+	open := map[string]bool{}
+	for _, b := range objects(m["content"]) {
+		use, _ := b["toolUse"].(object)
+		result, _ := b["toolResult"].(object)
+		if use["type"] != nil {
+			open[str(use["toolUseId"])] = true
+		}
+		delete(open, str(result["toolUseId"]))
+	}
+	return open
 }
 
 // parts returns the messages of a history, or their blocks if consecutive messages

@@ -44,7 +44,10 @@ type history struct {
 	items  map[string]int        // Responses: the first item of each id
 	byName map[string]*nameQueue // Gemini: the calls by name, otherwise nil
 
-	answerBuffer       []answer // reused by answers
+	answerBuffer []answer              // reused by answers
+	loops        *loops                // set when a server tool without a result is found
+	serverErrors map[int][]serverError // by message: errors of server tools of earlier ones
+
 	newResults, places []string // reused by LangChain for Elixir
 	callBuffer         []call   // reused for the calls of a LangChain message
 

@@ -67,7 +67,7 @@ func (*facts) putTurn(h *history, t int) {
 	if h.changed(turn) {
 		raw = f.rewrite(h, turn.first, h.calls[turn.from:turn.to])
 	}
-	h.put(turn.first, raw)
+	h.put(turn.first, h.addServerResults(turn.first, t, raw))
 	f.putResults(h, t)
 }
 

@@ -41,6 +41,7 @@ type facts struct {
 	resultID      string // the member of a result that has the id of its call
 	inResult      string // the member of a result that has its members, "" for none
 	anyContent    bool   // the content of a new result can be any JSON
+	server        string // words of which each message with a server tool has one
 
 	// Of formats whose results are blocks:
 
@@ -67,6 +68,12 @@ func (f *facts) content(value string) string {
 func (*facts) waits(*history, *call) bool { return false }
 
 func (*facts) refuseOutput(*history) {}
+
+func (*facts) serverCall(string) (id, name string, ok bool) { return "", "", false }
+
+func (*facts) serverAnswer(string) string { return "" }
+
+func (*facts) serverError(*history, string) string { return "" }
 
 func (*facts) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 
@@ -108,6 +115,13 @@ type rules interface {
 	waits(h *history, c *call) bool
 	// onlyResults reports whether a message consists of results only.
 	onlyResults(h *history, m int) bool
+	// serverCall reads a block of the model and reports whether it is a call that the
+	// provider runs.
+	serverCall(block string) (id, name string, ok bool)
+	// serverAnswer returns the id of such a call if a block is its result, otherwise "".
+	serverAnswer(block string) string
+	// serverError returns the error result of an interrupted one, "" if its type is unknown.
+	serverError(h *history, block string) string
 	// refuseOutput reports what the provider refuses in the output and the repair does not
 	// change.
 	refuseOutput(h *history)
