@@ -158,7 +158,6 @@ func (w *aiModelWriter) turn(m int) int {
 	w.t++
 	turn := &h.turns[t]
 	w.message(m, h.calls[turn.from:turn.to], -1)
-	w.addServerResults(m, t)
 	group := h.answers(turn.from, turn.to, turn.directly)
 	stays := func(a answer) bool { return a.result >= 0 && turn.directly(&h.results[a.result]) }
 	if h.opts.Order == "call" && !staysFirst(group, stays) {
@@ -190,19 +189,6 @@ func (w *aiModelWriter) turn(m int) int {
 	put()
 	w.putTexts()
 	return turn.resultsEnd - 1
-}
-
-// addServerResults adds an error to each interrupted call of the provider in the turn that was
-// written last.
-func (w *aiModelWriter) addServerResults(m, t int) {
-	h := w.h
-	if n := len(h.out) - 1; n >= 0 && h.out[n].message == m {
-		raw := h.addServerResults(m, t, h.text(h.out[n]))
-		h.out = h.out[:n]
-		if raw == h.at(m) || !isEmpty(member(raw, "content")) {
-			h.put(m, raw)
-		}
-	}
 }
 
 // serverCall reports a call of Anthropic: its API refuses one without a result. Others do not
@@ -302,6 +288,9 @@ func (w *aiModelWriter) message(m int, calls []call, t int) {
 			return now, stays
 		})
 	})
+	if h.role[m] == assistant {
+		raw = h.addServerResults(m, w.t-1, raw)
+	}
 	if parts > 0 || raw == h.at(m) {
 		h.put(m, raw)
 	}

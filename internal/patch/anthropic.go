@@ -5,13 +5,10 @@ import "strings"
 // anthropicFormat is a history of Anthropic's messages. The results of a turn come
 // first in the user's message that directly follows it.
 // https://docs.anthropic.com/en/api/messages
-type anthropicFormat struct {
-	plainBlocks
-	nativeBlocks
-}
+type anthropicFormat struct{ plainBlocks }
 
 func anthropic() format {
-	return blockShape{anthropicFormat{plainBlocks: plainBlocks{&facts{
+	return blockShape{anthropicFormat{plainBlocks{&facts{
 		shape: Anthropic, list: "content", resultID: "tool_use_id", server: "server_tool_use mcp_tool_use",
 		claims: "content:tool_use content:tool_result content:thinking content:redacted_thinking " +
 			"content:server_tool_use content:mcp_tool_use content:*_tool_result",

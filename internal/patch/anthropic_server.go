@@ -22,14 +22,11 @@ func ofServer(id string) bool {
 	return strings.HasPrefix(id, "srvtoolu_") || strings.HasPrefix(id, "mcptoolu_")
 }
 
-// nativeBlocks are the blocks of Anthropic's server tools, which LangChain keeps.
-type nativeBlocks struct{}
-
-func (nativeBlocks) serverCall(block string) (id, name string, ok bool) {
+func (anthropicFormat) serverCall(block string) (id, name string, ok bool) {
 	return text(member(block, "id")), text(member(block, "name")), serverCall(text(member(block, "type")))
 }
 
-func (nativeBlocks) serverAnswer(block string) string {
+func (anthropicFormat) serverAnswer(block string) string {
 	if !serverResult(text(member(block, "type"))) {
 		return ""
 	}
@@ -68,12 +65,12 @@ func (h *history) addServerResults(m, t int, raw string) string {
 		}
 		changed = true
 		e := serverError{id, name, f.serverError(h, b)}
-		switch last := h.loops.lastMessageOf(id, t, m); {
+		switch c := h.loops.lastCallOf(id, t); {
 		case e.block == "":
 			kept[n] = ""
 			h.op(Op{Op: "call_dropped", Turn: t, Message: m, Call: -1, ID: id, Name: e.name, Why: "unknown_server_tool"})
-		case last > m:
-			h.serverErrors[last] = append(h.serverErrors[last], e)
+		case c != nil && c.message > m:
+			h.serverErrors[c.message] = append(h.serverErrors[c.message], e)
 		default:
 			add(n, e)
 		}
@@ -113,7 +110,7 @@ func lastCallOf(id string, blocks []string, from int) int {
 
 // serverError returns the error result of an interrupted server tool, "" if the
 // type of its result is unknown.
-func (nativeBlocks) serverError(h *history, block string) string {
+func (anthropicFormat) serverError(h *history, block string) string {
 	id, name := member(block, "id"), text(member(block, "name"))
 	if id == "" {
 		id = `""`
@@ -202,25 +199,14 @@ func (l *loops) isOpen(t int, id string) bool {
 	if n := len(turns); slices.Contains(turns, t) || slices.Contains(turns, t+1) || n > 0 && turns[n-1] > t && turns[n-1] <= l.last[t] {
 		return false
 	}
-	return l.last[t] != l.end || t != l.end && l.lastTurnOf(id, t) != l.end
-}
-
-func (l *loops) lastTurnOf(id string, t int) int {
-	if c := l.lastCallOf(id, t); c != nil {
-		return max(t, c.turn)
+	if l.last[t] != l.end || t == l.end {
+		return l.last[t] != l.end
 	}
-	return t
+	c := l.lastCallOf(id, t)
+	return c == nil || c.turn != l.end
 }
 
-// lastMessageOf returns the message with the last call that a server tool of message m, turn
-// t, made.
-func (l *loops) lastMessageOf(id string, t, m int) int {
-	if c := l.lastCallOf(id, t); c != nil {
-		return max(m, c.message)
-	}
-	return m
-}
-
+// lastCallOf returns the last call that a server tool of turn t made, nil for none.
 func (l *loops) lastCallOf(id string, t int) *call {
 	calls := l.called[id]
 	for i := len(calls) - 1; i >= 0 && calls[i].turn >= t; i-- {

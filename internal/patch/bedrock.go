@@ -77,10 +77,7 @@ func (bedrockFormat) serverCall(block string) (id, name string, ok bool) {
 }
 
 func (bedrockFormat) serverAnswer(block string) string {
-	if r := member(block, "toolResult"); text(member(r, "type")) != "" {
-		return text(member(r, "toolUseId"))
-	}
-	return ""
+	return text(member(member(block, "toolResult"), "toolUseId"))
 }
 
 // serverError returns a result of the type that Amazon's own tools have: nova_grounding_result.

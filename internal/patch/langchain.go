@@ -101,7 +101,7 @@ func (h *history) answerInside(content string) {
 
 // serverCall reads a block of Anthropic's, or LangChain's own form of it.
 func (langchainFormat) serverCall(block string) (id, name string, ok bool) {
-	id, name, ok = nativeBlocks{}.serverCall(block)
+	id, name, ok = anthropicFormat{}.serverCall(block)
 	return id, name, ok || text(member(block, "type")) == "server_tool_call" && ofServer(id)
 }
 
@@ -112,7 +112,7 @@ func (langchainFormat) serverAnswer(block string) string {
 	case "server_tool_call_result": // of JavaScript
 		return text(member(block, "toolCallId"))
 	}
-	return nativeBlocks{}.serverAnswer(block)
+	return anthropicFormat{}.serverAnswer(block)
 }
 
 // serverError returns no result in LangChain's own form: it has no error that both of its
@@ -121,7 +121,7 @@ func (langchainFormat) serverError(h *history, block string) string {
 	if text(member(block, "type")) == "server_tool_call" {
 		return ""
 	}
-	return nativeBlocks{}.serverError(h, block)
+	return anthropicFormat{}.serverError(h, block)
 }
 
 // marker is the field that identifies a synthetic result.

@@ -88,29 +88,27 @@ func (h *history) assign(r int) {
 	}
 	s := h.idOf(key)
 	s.results++
-	take := func(c, before int) {
-		after := h.calls[c].nextOpen
-		if before < 0 {
-			s.head = after
-		} else {
-			h.calls[before].nextOpen = after
-		}
-		if s.tail == c {
-			s.tail = before
-		}
-		s.answered = c
-		h.bind(r, c)
-	}
-	before := -1
-	for c := s.head; c >= 0; before, c = c, h.calls[c].nextOpen {
-		if h.format.canAnswer(&h.calls[c], res) {
-			take(c, before)
+	for _, anyKind := range []bool{false, true} { // the id decides if no call is of the kind of the result
+		before := -1
+		for c := s.head; c >= 0; before, c = c, h.calls[c].nextOpen {
+			if !anyKind && !h.format.canAnswer(&h.calls[c], res) {
+				continue
+			}
+			after := h.calls[c].nextOpen
+			if before < 0 {
+				s.head = after
+			} else {
+				h.calls[before].nextOpen = after
+			}
+			if s.tail == c {
+				s.tail = before
+			}
+			s.answered = c
+			h.bind(r, c)
 			return
 		}
 	}
 	switch {
-	case s.head >= 0: // of another kind: the id decides
-		take(s.head, -1)
 	case s.answered >= 0:
 		h.bind(r, s.answered)
 	case s.turn < 0:
@@ -195,10 +193,12 @@ func (h *history) matchWithoutIDs() {
 // pairByName binds a result without an id to the only call of its name between the same two
 // turns that has no result, if no other result without an id has that name.
 func (h *history) pairByName(t int) {
-	results, open := map[string][]int{}, map[string][]int{}
-	for r, to := h.gap(t); r < to && h.byName == nil; r++ {
-		if res := &h.results[r]; res.id == "" && res.call < 0 && res.name != "" {
-			results[res.name] = append(results[res.name], r)
+	results, open := map[string]int{}, map[string][]int{}
+	from, to := h.gap(t)
+	waits := func(res *result) bool { return res.id == "" && res.call < 0 && res.name != "" && h.byName == nil }
+	for r := from; r < to; r++ {
+		if waits(&h.results[r]) {
+			results[h.results[r].name]++
 		}
 	}
 	for c := h.turns[t].from; c < h.turns[t].to && len(results) > 0; c++ {
@@ -206,12 +206,11 @@ func (h *history) pairByName(t int) {
 			open[call.name] = append(open[call.name], c)
 		}
 	}
-	for c := h.turns[t].from; c < h.turns[t].to && len(results) > 0; c++ {
-		call := &h.calls[c]
-		if r := results[call.name]; len(r) == 1 && len(open[call.name]) == 1 && open[call.name][0] == c {
-			h.bind(r[0], c)
-			op := h.resultOp("result_rebound", &h.results[r[0]])
-			op.To = call.id
+	for r := from; r < to && len(results) > 0; r++ {
+		if res := &h.results[r]; waits(res) && results[res.name] == 1 && len(open[res.name]) == 1 {
+			h.bind(r, open[res.name][0])
+			op := h.resultOp("result_rebound", res)
+			op.To = op.ID
 			h.op(op)
 		}
 	}

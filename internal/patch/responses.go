@@ -108,7 +108,7 @@ func (h *history) isCopy(m int, id string) bool {
 	case id == "" || id == noItemID:
 	case !seen:
 		h.items[id] = m
-	case sameItem(h.at(first), h.at(m)):
+	case h.at(first) == h.at(m):
 		h.role[m] = written
 		h.op(Op{Op: "item_dropped", Turn: -1, Message: m, Call: -1, ID: id, Why: "duplicate_item", Hash: hash(h.at(m))})
 		return true
@@ -121,42 +121,19 @@ func (h *history) isCopy(m int, id string) bool {
 // noItemID is the id of all items that the OpenAI Agents SDK makes from other APIs.
 const noItemID = "__fake_id__"
 
-// sameItem reports whether two items are the same one: of a call, the status may differ.
-func sameItem(a, b string) bool {
-	if a == b {
-		return true
-	}
-	for _, item := range []*string{&a, &b} {
-		if answersTo(text(member(*item, "type"))) != "" {
-			*item = removeMember(*item, "status")
-		}
-	}
-	return a == b
-}
-
 // refuseOutput reports OpenAI's reasoning that no item of the model follows. Only an item with
 // an id counts, or a call. Other providers, whose reasoning has other ids, accept it.
-func (f responsesFormat) refuseOutput(h *history) {
-	var before []piece // reasoning whose item is still to come
-	for i := 0; i <= len(h.out); i++ {
-		item := "{}"
-		if i < len(h.out) {
-			item = h.text(h.out[i])
-		}
-		kind := text(member(item, "type"))
+func (responsesFormat) refuseOutput(h *history) {
+	follows := false
+	for i := len(h.out) - 1; i >= 0; i-- {
+		item := h.text(h.out[i])
+		kind, id := text(member(item, "type")), text(member(item, "id"))
 		switch {
-		case kind == "reasoning" && strings.HasPrefix(text(member(item, "id")), "rs_"):
-			before = append(before, h.out[i])
-			continue
-		case kind == "reasoning":
-			continue
-		case answersTo(kind) != "", oneOf(kind, modelItems+" item_reference"), text(member(item, "role")) == "assistant" && hasText(item, "id"):
-		default:
-			for _, p := range before {
-				h.refused = append(h.refused, Violation{p.message, "reasoning_alone", strings.Clone(text(member(h.text(p), "id")))})
-			}
+		case kind != "reasoning":
+			follows = answersTo(kind) != "" || oneOf(kind, modelItems+" item_reference") || id != "" && text(member(item, "role")) == "assistant"
+		case !follows && strings.HasPrefix(id, "rs_"):
+			h.refused = append(h.refused, Violation{h.out[i].message, "reasoning_alone", strings.Clone(id)})
 		}
-		before = before[:0]
 	}
 }
 
@@ -294,7 +271,10 @@ func (f responsesFormat) result(h *history, r *result) string {
 func (f responsesFormat) retyped(c *call, r *result, raw string) string {
 	plain := oneOf(r.kind, "function_call_output custom_tool_call_output")
 	of := *c
-	of.reason, of.content = reasonGiven, textOf(r.content)
+	of.reason, of.content = reasonGiven, string(joinTextBlocks([]byte(r.content)))
+	if !strings.HasPrefix(of.content, `"`) {
+		of.content = quote(of.content)
+	}
 	switch {
 	case c.needsScreenshot:
 		for _, b := range elements(r.content) {
@@ -311,23 +291,6 @@ func (f responsesFormat) retyped(c *call, r *result, raw string) string {
 		of.kind = "function_call"
 	}
 	return f.message(&of)
-}
-
-// textOf returns the text of a result: of its blocks, or its JSON.
-func textOf(content string) string {
-	var lines []string
-	for _, b := range elements(content) {
-		if t := text(member(b, "text")); t != "" {
-			lines = append(lines, t)
-		}
-	}
-	switch {
-	case strings.HasPrefix(content, `"`):
-		return content
-	case len(lines) > 0:
-		return quote(strings.Join(lines, "\n"))
-	}
-	return quote(content)
 }
 
 func (responsesFormat) isReasoning(item string) bool {

@@ -33,6 +33,7 @@ func validate(shape patch.Shape, provider string, messages []object) []violation
 	switch shape {
 	case patch.Bedrock:
 		v.alternate(messages)
+		v.converseTools(joined(messages))
 	case patch.LangChainEx:
 		v.elixirArgs(messages)
 	}
@@ -246,6 +247,27 @@ func (v *validator) anthropic(messages []object) {
 		}
 		v.calls(i, open)
 		if !serverToolsDone(m, messages[i+1:]) {
+			v.breaks(i, "server_tool_unanswered")
+		}
+	}
+}
+
+// converseTools checks that each call that Converse runs has a result in its message or in the
+// next one of the model, unless only results of other calls follow.
+func (v *validator) converseTools(messages []object) {
+	for i, m := range messages {
+		open, ends := openInConverse(m), true
+		for _, next := range messages[i+1:] {
+			ends = ends && next["role"] == "user" && !slices.ContainsFunc(objects(next["content"]), func(b object) bool { return b["toolResult"] == nil })
+			if next["role"] == "assistant" {
+				for _, b := range objects(next["content"]) {
+					result, _ := b["toolResult"].(object)
+					delete(open, str(result["toolUseId"]))
+				}
+				break
+			}
+		}
+		if len(open) > 0 && !ends {
 			v.breaks(i, "server_tool_unanswered")
 		}
 	}
