@@ -1,6 +1,9 @@
 package patch
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // responsesFormat is a list of input items of OpenAI's Responses API. A turn is an
 // unbroken run of items by the model.
@@ -124,7 +127,7 @@ const noItemID = "__fake_id__"
 // refuseOutput reports OpenAI's reasoning that no item of the model follows. Only an item with
 // an id counts, or a call. Other providers, whose reasoning has other ids, accept it.
 func (responsesFormat) refuseOutput(h *history) {
-	follows := false
+	follows, n := false, len(h.refused)
 	for i := len(h.out) - 1; i >= 0; i-- {
 		item := h.text(h.out[i])
 		kind, id := text(member(item, "type")), text(member(item, "id"))
@@ -135,6 +138,7 @@ func (responsesFormat) refuseOutput(h *history) {
 			h.refused = append(h.refused, Violation{h.out[i].message, "reasoning_alone", strings.Clone(id)})
 		}
 	}
+	slices.Reverse(h.refused[n:])
 }
 
 func (f responsesFormat) putTurn(h *history, t int) {
