@@ -15,7 +15,7 @@ type aiModelFormat struct{ *facts }
 
 func aiModel() format {
 	return aiModelFormat{&facts{
-		shape: AIModel, resultID: "toolCallId", anyContent: true, server: "providerExecuted",
+		shape: AIModel, resultID: "toolCallId", anyContent: true, server: []string{"providerExecuted"},
 		claims: "content:tool-call content:tool-result content:tool-approval-request content:tool-approval-response",
 		knows:  "role:tool",
 	}}

@@ -9,7 +9,7 @@ type anthropicFormat struct{ plainBlocks }
 
 func anthropic() format {
 	return blockShape{anthropicFormat{plainBlocks{&facts{
-		shape: Anthropic, list: "content", resultID: "tool_use_id", server: "server_tool_use mcp_tool_use",
+		shape: Anthropic, list: "content", resultID: "tool_use_id", server: []string{"server_tool_use", "mcp_tool_use"},
 		claims: "content:tool_use content:tool_result content:thinking content:redacted_thinking " +
 			"content:server_tool_use content:mcp_tool_use content:*_tool_result",
 	}}}}

@@ -11,8 +11,6 @@ import (
 // message: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/overview
 // The API refuses a server tool without a result, unless it can still continue.
 
-func serverCall(kind string) bool { return kind == "server_tool_use" || kind == "mcp_tool_use" }
-
 func serverResult(kind string) bool {
 	return strings.HasSuffix(kind, "_tool_result")
 }
@@ -23,7 +21,8 @@ func ofServer(id string) bool {
 }
 
 func (anthropicFormat) serverCall(block string) (id, name string, ok bool) {
-	return text(member(block, "id")), text(member(block, "name")), serverCall(text(member(block, "type")))
+	ok = oneOf(text(member(block, "type")), "server_tool_use mcp_tool_use")
+	return text(member(block, "id")), text(member(block, "name")), ok
 }
 
 func (anthropicFormat) serverAnswer(block string) string {
@@ -41,7 +40,8 @@ type serverError struct{ id, name, block string }
 // message or in a later one of a turn that continues it.
 func (h *history) addServerResults(m, t int, raw string) string {
 	f, earlier := h.format, h.serverErrors[m]
-	if h.opts.Server == "off" || len(earlier) == 0 && !hasWord(raw, f.about().server) {
+	has := func(word string) bool { return strings.Contains(raw, word) }
+	if h.opts.Server == "off" || len(earlier) == 0 && !slices.ContainsFunc(f.about().server, has) {
 		return raw
 	}
 	if h.loops == nil {
@@ -88,15 +88,6 @@ func (h *history) addServerResults(m, t int, raw string) string {
 	return langchainEdit(raw, func(fields string) string {
 		return editMember(fields, "content", func(string) string { return list(out) })
 	})
-}
-
-func hasWord(raw, words string) bool {
-	for w := range strings.FieldsSeq(words) {
-		if strings.Contains(raw, w) {
-			return true
-		}
-	}
-	return false
 }
 
 func lastCallOf(id string, blocks []string, from int) int {
@@ -199,11 +190,8 @@ func (l *loops) isOpen(t int, id string) bool {
 	if n := len(turns); slices.Contains(turns, t) || slices.Contains(turns, t+1) || n > 0 && turns[n-1] > t && turns[n-1] <= l.last[t] {
 		return false
 	}
-	if l.last[t] != l.end || t == l.end {
-		return l.last[t] != l.end
-	}
 	c := l.lastCallOf(id, t)
-	return c == nil || c.turn != l.end
+	return l.last[t] != l.end || t != l.end && (c == nil || c.turn != l.end)
 }
 
 // lastCallOf returns the last call that a server tool of turn t made, nil for none.

@@ -13,7 +13,7 @@ type bedrockFormat struct{ plainBlocks }
 
 func bedrock() format {
 	return blockShape{bedrockFormat{plainBlocks{&facts{
-		shape: Bedrock, list: "content", resultID: "toolUseId", inResult: "toolResult", server: "server_tool_use",
+		shape: Bedrock, list: "content", resultID: "toolUseId", inResult: "toolResult", server: []string{"server_tool_use"},
 		claims: "content:untyped content.toolUse content.toolResult content.cachePoint content.reasoningContent content.guardContent",
 		blocks: "text image document video audio toolUse toolResult reasoningContent cachePoint guardContent citationsContent searchResult",
 	}}}}

@@ -13,7 +13,7 @@ type langchainFormat struct{ *facts }
 
 func langchain() format {
 	return messageShape{langchainFormat{&facts{
-		shape: LangChain, server: "server_tool_use mcp_tool_use server_tool_call",
+		shape: LangChain, server: []string{"server_tool_use", "mcp_tool_use", "server_tool_call"},
 		claims: "lc type:ai type:AIMessage type:assistant type:human type:HumanMessage type:user type:tool type:ToolMessage " +
 			"type:system type:developer type:function type:remove type:chat type:SystemMessage type:FunctionMessage type:RemoveMessage type:ChatMessage",
 	}}}

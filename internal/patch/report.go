@@ -62,8 +62,9 @@ type Op struct {
 type Violation struct {
 	Message int `json:"message"` // index in the input, -1 for a new message
 	// Rule is unanswered_call, orphan_result, empty_error, call_first, assistant_first,
-	// reasoning_alone, duplicate_item or output_kind. Under a profile it may also be misplaced_result, duplicate_result, duplicate_call_id, empty_call_id,
-	// empty_name or server_tool_unanswered.
+	// reasoning_alone, duplicate_item or output_kind. Under a profile it may also be
+	// misplaced_result, duplicate_result, duplicate_call_id, empty_call_id, empty_name or
+	// server_tool_unanswered.
 	Rule string `json:"rule"`
 	ID   string `json:"id,omitempty"`
 }

@@ -3,6 +3,8 @@ package patch
 import (
 	"slices"
 	"strings"
+
+	"streamer/internal/events"
 )
 
 // responsesFormat is a list of input items of OpenAI's Responses API. A turn is an
@@ -276,6 +278,9 @@ func (f responsesFormat) retyped(c *call, r *result, raw string) string {
 	plain := oneOf(r.kind, "function_call_output custom_tool_call_output")
 	of := *c
 	of.reason, of.content = reasonGiven, string(joinTextBlocks([]byte(r.content)))
+	if r.placeholder {
+		of.reason, of.isError = string(events.TextInterrupted), true
+	}
 	if !strings.HasPrefix(of.content, `"`) {
 		of.content = quote(of.content)
 	}

@@ -36,12 +36,12 @@ var shapes = [...]format{
 // is a message of its own, and reasoning is not.
 type facts struct {
 	shape         Shape
-	claims, knows string // its vocabulary
-	calls         string // the member of a message that has its calls, in OpenAI's form
-	resultID      string // the member of a result that has the id of its call
-	inResult      string // the member of a result that has its members, "" for none
-	anyContent    bool   // the content of a new result can be any JSON
-	server        string // words of which each message with a server tool has one
+	claims, knows string   // its vocabulary
+	calls         string   // the member of a message that has its calls, in OpenAI's form
+	resultID      string   // the member of a result that has the id of its call
+	inResult      string   // the member of a result that has its members, "" for none
+	anyContent    bool     // the content of a new result can be any JSON
+	server        []string // words of which each message with a server tool has one
 
 	// Of formats whose results are blocks:
 
