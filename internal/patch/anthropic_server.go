@@ -65,12 +65,12 @@ func (h *history) addServerResults(m, t int, raw string) string {
 		}
 		changed = true
 		e := serverError{id, name, f.serverError(h, b)}
-		switch c := h.loops.lastCallOf(id, t); {
+		switch last := h.loops.lastCall(id, t, m).message; {
 		case e.block == "":
 			kept[n] = ""
 			h.op(Op{Op: "call_dropped", Turn: t, Message: m, Call: -1, ID: id, Name: e.name, Why: "unknown_server_tool"})
-		case c != nil && c.message > m:
-			h.serverErrors[c.message] = append(h.serverErrors[c.message], e)
+		case last > m:
+			h.serverErrors[last] = append(h.serverErrors[last], e)
 		default:
 			add(n, e)
 		}
@@ -130,13 +130,15 @@ func (anthropicFormat) serverError(h *history, block string) string {
 type loops struct {
 	last     []int              // by turn: the last turn that continues it
 	end      int                // the last turn if only results follow it, otherwise -1
-	called   map[string][]*call // by id of a server tool: the calls that it makes
+	called   map[string][]place // by id of a server tool: where it calls a tool
 	answered map[string][]int   // by id of a server tool: the turns with its result
 }
 
+type place struct{ turn, message int }
+
 func (h *history) serverLoops() *loops {
 	n := len(h.turns)
-	l := &loops{last: make([]int, n), end: -1, called: map[string][]*call{}, answered: map[string][]int{}}
+	l := &loops{last: make([]int, n), end: -1, called: map[string][]place{}, answered: map[string][]int{}}
 	for t := n - 1; t >= 0; t-- {
 		l.last[t] = t
 		switch only := h.onlyResultsBehind(t); {
@@ -149,7 +151,7 @@ func (h *history) serverLoops() *loops {
 	for t := range h.turns {
 		for c := h.turns[t].from; c < h.turns[t].to; c++ {
 			if id := h.calls[c].parent; id != "" {
-				l.called[id] = append(l.called[id], &h.calls[c])
+				l.called[id] = append(l.called[id], place{t, h.calls[c].message})
 			}
 		}
 		for m := h.turns[t].first; m <= h.turns[t].last; m++ {
@@ -190,17 +192,16 @@ func (l *loops) isOpen(t int, id string) bool {
 	if n := len(turns); slices.Contains(turns, t) || slices.Contains(turns, t+1) || n > 0 && turns[n-1] > t && turns[n-1] <= l.last[t] {
 		return false
 	}
-	c := l.lastCallOf(id, t)
-	return l.last[t] != l.end || t != l.end && (c == nil || c.turn != l.end)
+	return l.last[t] != l.end || t != l.end && l.lastCall(id, t, -1).turn != l.end
 }
 
-// lastCallOf returns the last call that a server tool of turn t made, nil for none.
-func (l *loops) lastCallOf(id string, t int) *call {
-	calls := l.called[id]
+// lastCall returns where a server tool of message m, turn t, calls its last tool; m for none.
+func (l *loops) lastCall(id string, t, m int) place {
+	last, calls := place{t, m}, l.called[id]
 	for i := len(calls) - 1; i >= 0 && calls[i].turn >= t; i-- {
-		if calls[i].turn <= l.last[t] {
-			return calls[i]
+		if c := calls[i]; c.turn <= l.last[t] && c.message > last.message {
+			last = c
 		}
 	}
-	return nil
+	return last
 }

@@ -72,7 +72,7 @@ func (responsesFormat) read(h *history, m int) {
 		to{"call_id", &callID}, to{"id", &itemID}, to{"arguments", &args}, to{"caller", &caller},
 		to{"output", &output}, to{"tools", &output}, to{"input", &input}, to{"action", &input}, to{"operation", &input})
 	kind, role = text(kind), text(role)
-	if !oneOf(kind, resultItems) && (answersTo(kind) == "" || !isNull(callID)) && h.isCopy(m, text(itemID)) {
+	if h.isCopy(m, ownID(kind, callID, text(itemID))) {
 		return
 	}
 	id := text(callID)
@@ -105,39 +105,50 @@ func (responsesFormat) read(h *history, m int) {
 	}
 }
 
-// isCopy reports whether an item is a copy of an earlier one, which goes. The API refuses an
-// id that two items have: an item that only has the id of another one is reported.
+// isCopy reports whether an item is a copy of an earlier one, which goes: the API refuses an
+// id that two items have.
 func (h *history) isCopy(m int, id string) bool {
 	first, seen := h.items[id]
-	switch {
-	case id == "" || id == noItemID:
-	case !seen:
+	if id == "" || !seen {
 		h.items[id] = m
-	case h.at(first) == h.at(m):
-		h.role[m] = written
-		h.op(Op{Op: "item_dropped", Turn: -1, Message: m, Call: -1, ID: id, Why: "duplicate_item", Hash: hash(h.at(m))})
-		return true
-	default:
-		h.refused = append(h.refused, Violation{m, "duplicate_item", strings.Clone(id)})
+		return false
 	}
-	return false
+	if h.at(first) != h.at(m) {
+		return false
+	}
+	h.role[m] = written
+	h.op(Op{Op: "item_dropped", Turn: -1, Message: m, Call: -1, ID: id, Why: "duplicate_item", Hash: hash(h.at(m))})
+	return true
 }
 
-// noItemID is the id of all items that the OpenAI Agents SDK makes from other APIs.
-const noItemID = "__fake_id__"
+// ownID returns the id of an item, "" if it is that of a call, or the one that the OpenAI
+// Agents SDK gives to all items of other APIs.
+func ownID(kind, callID, id string) string {
+	if id == "__fake_id__" || oneOf(kind, resultItems) || answersTo(kind) != "" && isNull(callID) {
+		return ""
+	}
+	return id
+}
 
-// refuseOutput reports OpenAI's reasoning that no item of the model follows. Only an item with
-// an id counts, or a call. Other providers, whose reasoning has other ids, accept it.
+// refuseOutput reports an id that two items have, and OpenAI's reasoning that no item of the
+// model follows: only an item with an id counts, or a call. Other providers, whose reasoning
+// has other ids, accept it.
 func (responsesFormat) refuseOutput(h *history) {
-	follows, n := false, len(h.refused)
+	follows, later, n := false, map[string]int{}, len(h.refused)
 	for i := len(h.out) - 1; i >= 0; i-- {
-		item := h.text(h.out[i])
+		item, m := h.text(h.out[i]), h.out[i].message
 		kind, id := text(member(item, "type")), text(member(item, "id"))
+		if own := ownID(kind, member(item, "call_id"), id); own != "" {
+			if other, twice := later[own]; twice {
+				h.refused = append(h.refused, Violation{other, "duplicate_item", strings.Clone(own)})
+			}
+			later[own] = m
+		}
 		switch {
 		case kind != "reasoning":
 			follows = answersTo(kind) != "" || oneOf(kind, modelItems+" item_reference") || id != "" && text(member(item, "role")) == "assistant"
 		case !follows && strings.HasPrefix(id, "rs_"):
-			h.refused = append(h.refused, Violation{h.out[i].message, "reasoning_alone", strings.Clone(id)})
+			h.refused = append(h.refused, Violation{m, "reasoning_alone", strings.Clone(id)})
 		}
 	}
 	slices.Reverse(h.refused[n:])
