@@ -51,7 +51,7 @@ func (h *history) enqueue(c int) {
 		s.inFirstTurn++
 	}
 	s.differ = s.differ || !first.broken && !call.broken && !sameCall(first, call)
-	if s.turn != call.turn && (call.copyOf == 0 || s.turn != h.calls[call.copyOf-1].turn) {
+	if s.turn != call.turn {
 		s.turn, s.head, s.tail, s.answered = call.turn, -1, -1, -1
 	}
 	if s.tail >= 0 {
@@ -95,26 +95,28 @@ func (h *history) assign(r int) {
 	}
 	s := h.idOf(key)
 	s.results++
-	before := -1
-	for c := s.head; c >= 0; before, c = c, h.calls[c].nextOpen {
-		if !h.format.canAnswer(&h.calls[c], res) {
-			continue
+	for _, anyKind := range []bool{false, true} { // the id decides if no call is of the kind of the result
+		before := -1
+		for c := s.head; c >= 0; before, c = c, h.calls[c].nextOpen {
+			if !anyKind && !h.format.canAnswer(&h.calls[c], res) {
+				continue
+			}
+			after := h.calls[c].nextOpen
+			if before < 0 {
+				s.head = after
+			} else {
+				h.calls[before].nextOpen = after
+			}
+			if s.tail == c {
+				s.tail = before
+			}
+			s.answered = c
+			h.bind(r, c)
+			return
 		}
-		after := h.calls[c].nextOpen
-		if before < 0 {
-			s.head = after
-		} else {
-			h.calls[before].nextOpen = after
-		}
-		if s.tail == c {
-			s.tail = before
-		}
-		s.answered = c
-		h.bind(r, c)
-		return
 	}
 	switch {
-	case s.answered >= 0 && h.format.canAnswer(&h.calls[s.answered], res):
+	case s.answered >= 0:
 		h.bind(r, s.answered)
 	case s.turn < 0:
 		s.lastEarly = r
@@ -207,6 +209,33 @@ func (h *history) matchWithoutIDs() {
 		}
 		if len(calls) > 0 {
 			h.pairWithoutIDs(calls, t)
+		}
+		h.pairByName(t)
+	}
+}
+
+// pairByName binds a result without an id to the only call of its name between the same two
+// turns that has no result, if no other result without an id has that name.
+func (h *history) pairByName(t int) {
+	results, open := map[string]int{}, map[string][]int{}
+	from, to := h.gap(t)
+	waits := func(res *result) bool { return res.id == "" && res.call < 0 && res.name != "" && h.byName == nil }
+	for r := from; r < to; r++ {
+		if waits(&h.results[r]) {
+			results[h.results[r].name]++
+		}
+	}
+	for c := h.turns[t].from; c < h.turns[t].to && len(results) > 0; c++ {
+		if call := &h.calls[c]; !h.hasResult(call) {
+			open[call.name] = append(open[call.name], c)
+		}
+	}
+	for r := from; r < to && len(results) > 0; r++ {
+		if res := &h.results[r]; waits(res) && results[res.name] == 1 && len(open[res.name]) == 1 {
+			h.bind(r, open[res.name][0])
+			op := h.resultOp("result_rebound", res)
+			op.To = op.ID
+			h.op(op)
 		}
 	}
 }
