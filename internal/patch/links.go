@@ -148,8 +148,8 @@ func (n *namedIDs) mixed(res *result) bool {
 	switch {
 	case some(of.calls), some(of.results), n.all.calls[1] && some(n.all.results):
 		return true
-	case res.name != "":
-		return false
+	case res.name != "": // an id goes before a name: that of its call may be another one
+		return res.id != "" && of.calls == [2]bool{} && some(n.all.calls)
 	case res.id != "":
 		return n.all.calls[0]
 	}
