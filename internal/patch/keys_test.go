@@ -213,6 +213,8 @@ func bareWithout(key string, rest object, value any, depth int) bool {
 	switch key {
 	case "role": // Gemini takes a text without a role for the user's
 		return value == "model" && !strings.Contains(asJSON(rest), "functionCall")
+	case "content": // signed reasoning keeps the results of earlier turns where they are
+		return strings.Contains(asJSON(value), "signature")
 	case "name", "toolName": // without an id, only the name links a call
 		return rest["id"] == "" || rest["tool_call_id"] == "" || rest["toolCallId"] == "" || rest["call_id"] == ""
 	case "tool_calls", "toolCalls", "invalid_tool_calls":

@@ -59,8 +59,8 @@ func (h *history) checkLinks() error {
 		}
 	}
 	for m := range h.messages {
-		if raw := h.at(m); h.role[m] == other && isNull(member(raw, "role")) && isNull(member(raw, "type")) {
-			h.refuse(m, "it has neither a role nor a type, and a result of a call %q has no place", spare[0].id)
+		if raw := h.at(m); h.role[m] == other && isNull(member(raw, "role")) && oneOf(cmp.Or(text(member(raw, "type")), "message"), "message") {
+			h.refuse(m, "it has no role, and a result of a call %q has no place", spare[0].id)
 		}
 	}
 	return h.refusal

@@ -16,9 +16,11 @@ func (h *history) match() {
 	if h.opts.Late == "note" { // the matching between two turns must not depend on later turns
 		h.rebindSingle()
 		h.matchEarly()
+		h.pairByName()
 		return
 	}
 	h.matchEarly()
+	h.pairByName()
 	h.rebindSingle()
 }
 
@@ -210,29 +212,38 @@ func (h *history) matchWithoutIDs() {
 		if len(calls) > 0 {
 			h.pairWithoutIDs(calls, t)
 		}
-		h.pairByName(t)
 	}
 }
 
 // pairByName binds a result without an id to the only call of its name between the same two
 // turns that has no result, if no other result without an id has that name.
-func (h *history) pairByName(t int) {
-	results, open := map[string]int{}, map[string][]int{}
-	from, to := h.gap(t)
-	waits := func(res *result) bool { return res.id == "" && res.call < 0 && res.name != "" && h.byName == nil }
-	for r := from; r < to; r++ {
-		if waits(&h.results[r]) {
-			results[h.results[r].name]++
+func (h *history) pairByName() {
+	type gapName struct {
+		turn int
+		name string
+	}
+	results := map[gapName][]int{}
+	for r := range h.results {
+		if res := &h.results[r]; res.id == "" && res.call < 0 && res.name != "" && h.byName == nil {
+			key := gapName{res.after, res.name}
+			results[key] = append(results[key], r)
 		}
 	}
-	for c := h.turns[t].from; c < h.turns[t].to && len(results) > 0; c++ {
+	if len(results) == 0 {
+		return
+	}
+	open := map[gapName][]int{}
+	for c := range h.calls {
 		if call := &h.calls[c]; !h.hasResult(call) {
-			open[call.name] = append(open[call.name], c)
+			key := gapName{call.turn, call.name}
+			open[key] = append(open[key], c)
 		}
 	}
-	for r := from; r < to && len(results) > 0; r++ {
-		if res := &h.results[r]; waits(res) && results[res.name] == 1 && len(open[res.name]) == 1 {
-			h.bind(r, open[res.name][0])
+	for r := range h.results {
+		res := &h.results[r]
+		key := gapName{res.after, res.name}
+		if of, calls := results[key], open[key]; len(of) == 1 && of[0] == r && len(calls) == 1 {
+			h.bind(r, calls[0])
 			op := h.resultOp("result_rebound", res)
 			op.To = op.ID
 			h.op(op)

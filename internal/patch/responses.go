@@ -269,7 +269,7 @@ func (f responsesFormat) result(h *history, r *result) string {
 }
 
 // retyped returns a result in the kind of its call. A text cannot become the screenshot
-// that a computer_call requires: such a result stays.
+// that a computer_call requires: such a result stays, and one without an output.
 func (f responsesFormat) retyped(c *call, r *result, raw string) string {
 	plain := oneOf(r.kind, "function_call_output custom_tool_call_output")
 	of := *c
@@ -281,6 +281,8 @@ func (f responsesFormat) retyped(c *call, r *result, raw string) string {
 		of.content = quote(of.content)
 	}
 	switch {
+	case r.content == "": // it may have another name
+		return raw
 	case c.needsScreenshot:
 		for _, b := range elements(r.content) {
 			if text(member(b, "type")) == "input_image" {
