@@ -31,6 +31,11 @@ func (aguiFormat) read(h *history, m int) {
 	}
 	switch role {
 	case "assistant":
+		if !isEmpty(calls) && h.isCopy(m, text(id)) {
+			h.signedNext = false
+			h.addTurn(m)
+			return
+		}
 		signed, h.signedNext = signed || h.signedNext, false
 		for _, c := range elements(calls) {
 			signed = signed || text(member(c, "encryptedValue")) != ""

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"streamer/internal/events"
 )
 
 // aiModelFormat is a list of the AI SDK's ModelMessages. The results of a turn are
@@ -13,7 +15,7 @@ type aiModelFormat struct{ *facts }
 
 func aiModel() format {
 	return aiModelFormat{&facts{
-		shape: AIModel, resultID: "toolCallId", anyContent: true,
+		shape: AIModel, resultID: "toolCallId", anyContent: true, server: []string{"providerExecuted"},
 		claims: "content:tool-call content:tool-result content:tool-approval-request content:tool-approval-response",
 		knows:  "role:tool",
 	}}
@@ -82,6 +84,7 @@ func (aiModelFormat) readTurn(h *history, m int, content string) {
 			continue
 		}
 		delete(h.hosted, c.id)
+		c.parent = text(member(member(member(member(part, "providerOptions"), "anthropic"), "caller"), "toolId"))
 		if approval := asked[c.id]; approval != "" {
 			c.asked = true
 			h.approvals[approval] = len(h.calls)
@@ -188,6 +191,47 @@ func (w *aiModelWriter) turn(m int) int {
 	return turn.resultsEnd - 1
 }
 
+// serverCall reports a call of Anthropic: its API refuses one without a result. Others do not
+// need one, and the SDK sends OpenAI a reference to each that it is given.
+func (aiModelFormat) serverCall(part string) (id, name string, ok bool) {
+	id, name = text(member(part, "toolCallId")), text(member(part, "toolName"))
+	return id, name, ofServer(id) && text(member(part, "type")) == "tool-call" && member(part, "providerExecuted") == "true"
+}
+
+func (aiModelFormat) serverAnswer(part string) string {
+	if text(member(part, "type")) != "tool-result" {
+		return ""
+	}
+	return text(member(part, "toolCallId"))
+}
+
+func (f aiModelFormat) serverError(h *history, part string) string {
+	id, name, _ := f.serverCall(part)
+	value, failed := h.aiServerResult(id, name, member(part, "input"))
+	kind := "json"
+	if failed {
+		kind = "error-json"
+	}
+	return `{"type":"tool-result","toolCallId":` + quote(id) + `,"toolName":` + quote(name) + `,"output":{"type":"` + kind + `","value":` + value + `}}`
+}
+
+// aiServerResult returns the result of an interrupted call of Anthropic, as the AI SDK reads
+// it, and whether it is an error there: those of code execution need its type.
+func (h *history) aiServerResult(id, name, input string) (value string, failed bool) {
+	kind := text(member(input, "type"))
+	switch {
+	case kind == "text_editor_code_execution":
+		return `{"type":"` + kind + `_tool_result_error","error_code":"unavailable"}`, false
+	case kind == "bash_code_execution":
+		return `{"type":"` + kind + `_tool_result_error","errorCode":"unavailable"}`, true
+	case kind == "programmatic-tool-call", name == "code_execution":
+		return `{"type":"code_execution_tool_result_error","errorCode":"unavailable"}`, true
+	case name == "advisor":
+		return `{"type":"advisor_tool_result_error","errorCode":"unavailable"}`, false
+	}
+	return quote(h.syntheticText(events.TextInterrupted, name, id, input)), true
+}
+
 func (w *aiModelWriter) alone(r int) bool {
 	h, m := w.h, w.h.results[r].message
 	if h.role[m] != tool || r > 0 && h.results[r-1].message == m || r+1 < len(h.results) && h.results[r+1].message == m {
@@ -244,6 +288,9 @@ func (w *aiModelWriter) message(m int, calls []call, t int) {
 			return now, stays
 		})
 	})
+	if h.role[m] == assistant {
+		raw = h.addServerResults(m, w.t-1, raw)
+	}
 	if parts > 0 || raw == h.at(m) {
 		h.put(m, raw)
 	}

@@ -127,8 +127,28 @@ func (f aiUIFormat) render(h *history) {
 		}
 		turn := &h.turns[t]
 		t++
-		h.put(m, editCalls(h.at(m), "parts", h.calls[turn.from:turn.to], nil, aiUIPatched))
+		raw := editCalls(h.at(m), "parts", h.calls[turn.from:turn.to], nil, aiUIPatched)
+		if m < h.lastUser && h.opts.Server != "off" && strings.Contains(raw, "providerExecuted") {
+			raw = closeServerCalls(h, m, t-1, raw)
+		}
+		h.put(m, raw)
 	}
+}
+
+// closeServerCalls returns a message with an error for each interrupted call that Anthropic
+// runs: its API refuses one without a result.
+func closeServerCalls(h *history, m, t int, raw string) string {
+	return editMember(raw, "parts", func(parts string) string {
+		return editElements(parts, func(n int, part string) (string, bool) {
+			c, _ := aiUICall(h, m, n, part)
+			if c.kind != hosted || c.hasOutput || !ofServer(c.id) {
+				return part, true
+			}
+			c.content, c.isError = h.aiServerResult(c.id, c.name, c.args)
+			h.op(Op{Op: "server_result_added", Turn: t, Message: m, Call: -1, ID: c.id, Name: c.name})
+			return aiUIPatched(&c, part), true
+		})
+	})
 }
 
 func aiUIPatched(c *call, part string) string {
@@ -155,6 +175,12 @@ func aiUIPatched(c *call, part string) string {
 	part = setMember(part, "state", state)
 	if !c.approved {
 		part = removeMember(part, "approval")
+	}
+	if raw := member(part, "rawInput"); raw != "" { // which ai 7 announces as removed
+		part = removeMember(removeMember(part, "rawInput"), "inputEncoding")
+		if c.hasOutput && isNull(member(part, "input")) {
+			part = setMember(part, "input", raw)
+		}
 	}
 	if !c.hasOutput && isNull(member(part, "input")) {
 		part = setMember(part, "input", "{}")

@@ -9,12 +9,16 @@ type anthropicFormat struct{ plainBlocks }
 
 func anthropic() format {
 	return blockShape{anthropicFormat{plainBlocks{&facts{
-		shape: Anthropic, list: "content", resultID: "tool_use_id",
+		shape: Anthropic, list: "content", resultID: "tool_use_id", server: []string{"server_tool_use", "mcp_tool_use"},
 		claims: "content:tool_use content:tool_result content:thinking content:redacted_thinking " +
 			"content:server_tool_use content:mcp_tool_use content:*_tool_result content:tool_addition content:tool_removal",
 		knows: "content:tool_reference",
 	}}}}
 }
+
+// runs reports true: the API takes neighbours of one role for one turn. Claude Code stores
+// a message for each block. The system that a profile reproduces does not.
+func (anthropicFormat) runs(o Options) bool { return o.Profile == "" }
 
 func (anthropicFormat) readBlock(h *history, m, n int, block string) bool {
 	var kind, caller, signature, data string

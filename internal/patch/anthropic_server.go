@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,10 +12,25 @@ import (
 // message: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/overview
 // The API refuses a server tool without a result, unless it can still continue.
 
-func serverCall(kind string) bool { return kind == "server_tool_use" || kind == "mcp_tool_use" }
-
 func serverResult(kind string) bool {
 	return strings.HasSuffix(kind, "_tool_result")
+}
+
+// ofServer reports whether an id is that of a call that Anthropic runs.
+func ofServer(id string) bool {
+	return strings.HasPrefix(id, "srvtoolu_") || strings.HasPrefix(id, "mcptoolu_")
+}
+
+func (anthropicFormat) serverCall(block string) (id, name string, ok bool) {
+	ok = oneOf(text(member(block, "type")), "server_tool_use mcp_tool_use")
+	return text(member(block, "id")), text(member(block, "name")), ok
+}
+
+func (anthropicFormat) serverAnswer(block string) string {
+	if !serverResult(text(member(block, "type"))) {
+		return ""
+	}
+	return text(member(block, "tool_use_id"))
 }
 
 // serverError is the error result of a server tool that was interrupted.
@@ -22,19 +38,20 @@ type serverError struct{ id, name, block string }
 
 // addServerResults returns message m, turn t, with an error for each server tool
 // that has no result. The error stands behind the calls that the tool made, in this
-// turn or in a later one that continues it.
-func (w *blockWriter) addServerResults(m, t int, raw string) string {
-	h, earlier := w.h, w.errors[t]
-	if h.opts.Server == "off" || len(earlier) == 0 && !strings.Contains(raw, "server_tool_use") && !strings.Contains(raw, "mcp_tool_use") {
+// message or in a later one of a turn that continues it.
+func (h *history) addServerResults(m, t int, raw string) string {
+	f, earlier := h.format, h.serverErrors[m]
+	has := func(word string) bool { return strings.Contains(raw, word) }
+	if h.opts.Server == "off" || len(earlier) == 0 && !slices.ContainsFunc(f.about().server, has) {
 		return raw
 	}
-	if w.loops == nil {
-		w.loops = h.serverLoops()
+	if h.loops == nil {
+		h.loops, h.serverErrors = h.serverLoops(), map[int][]serverError{}
 	}
-	blocks := elementList(member(raw, "content"))
+	blocks := elementList(member(langchainBody(raw).fields, "content"))
 	kept, behind := slices.Clone(blocks), make([][]string, len(blocks)) // behind has the errors behind each block
 	add := func(n int, e serverError) {
-		n = lastOf(e.id, blocks, n)
+		n = h.loops.lastOf(f, e.id, blocks, n)
 		behind[n] = append([]string{e.block}, behind[n]...) // that of a nested call, which comes later, stands first
 		h.op(Op{Op: "server_result_added", Turn: t, Message: m, Call: -1, ID: e.id, Name: e.name})
 	}
@@ -43,18 +60,18 @@ func (w *blockWriter) addServerResults(m, t int, raw string) string {
 	}
 	changed := len(earlier) > 0
 	for n, b := range blocks {
-		id := text(member(b, "id"))
-		if !serverCall(text(member(b, "type"))) || !w.loops.isOpen(t, id) {
+		id, name, ok := f.serverCall(b)
+		if !ok || !h.loops.isOpen(t, id) {
 			continue
 		}
 		changed = true
-		e := serverError{id, text(member(b, "name")), w.serverError(b)}
-		switch last := w.loops.lastTurnOf(id, t); {
+		e := serverError{id, name, f.serverError(h, b)}
+		switch last := h.loops.lastCall(id, t, m).message; {
 		case e.block == "":
 			kept[n] = ""
 			h.op(Op{Op: "call_dropped", Turn: t, Message: m, Call: -1, ID: id, Name: e.name, Why: "unknown_server_tool"})
-		case last > t:
-			w.errors[last] = append(w.errors[last], e)
+		case last > m:
+			h.serverErrors[last] = append(h.serverErrors[last], e)
 		default:
 			add(n, e)
 		}
@@ -69,35 +86,20 @@ func (w *blockWriter) addServerResults(m, t int, raw string) string {
 		}
 		out = append(out, behind[n]...)
 	}
-	return editMember(raw, "content", func(string) string { return list(out) })
-}
-
-// lastOf returns the last block from a position on that is of a call which a program made,
-// also through another call, or its result.
-func lastOf(program string, blocks []string, from int) int {
-	ids, last := map[string]bool{program: true}, from
-	for n := from; n < len(blocks); n++ {
-		var kind, id, caller, of string
-		scan(blocks[n], to{"type", &kind}, to{"id", &id}, to{"caller", &caller}, to{"tool_use_id", &of})
-		switch of = text(of); {
-		case ids[text(member(caller, "tool_id"))] && id != "":
-			ids[text(id)], last = true, n
-		case serverResult(text(kind)) && ids[of] && of != program:
-			last = n
-		}
-	}
-	return last
+	return langchainEdit(raw, func(fields string) string {
+		return editMember(fields, "content", func(string) string { return list(out) })
+	})
 }
 
 // serverError returns the error result of an interrupted server tool, "" if the
 // type of its result is unknown.
-func (w *blockWriter) serverError(block string) string {
+func (anthropicFormat) serverError(h *history, block string) string {
 	id, name := member(block, "id"), text(member(block, "name"))
 	if id == "" {
 		id = `""`
 	}
 	if text(member(block, "type")) == "mcp_tool_use" {
-		reason := w.h.syntheticText(events.TextInterrupted, name, text(id), member(block, "input"))
+		reason := h.syntheticText(events.TextInterrupted, name, text(id), member(block, "input"))
 		return `{"type":"mcp_tool_result","tool_use_id":` + id + `,"is_error":true,"content":[` + textBlock(quote(reason)) + `]}`
 	}
 	switch name {
@@ -118,15 +120,18 @@ func (w *blockWriter) serverError(block string) string {
 
 // loops describes which turns continue the previous one.
 type loops struct {
-	last     []int            // by turn: the last turn that continues it
-	end      int              // the last turn if only results follow it, otherwise -1
-	called   map[string][]int // by id of a server tool: the turns in which it calls a tool
-	answered map[string][]int // by id of a server tool: the turns with its result
+	last     []int              // by turn: the last turn that continues it
+	end      int                // the last turn if only results follow it, otherwise -1
+	caller   map[string]string  // by id of a call: the program that made it
+	called   map[string][]place // by id of a server tool: where its calls and their results are
+	answered map[string][]int   // by id of a server tool: the turns with its result
 }
+
+type place struct{ turn, message int }
 
 func (h *history) serverLoops() *loops {
 	n := len(h.turns)
-	l := &loops{last: make([]int, n), end: -1, called: map[string][]int{}, answered: map[string][]int{}}
+	l := &loops{last: make([]int, n), end: -1, caller: map[string]string{}, called: map[string][]place{}, answered: map[string][]int{}}
 	for t := n - 1; t >= 0; t-- {
 		l.last[t] = t
 		switch only := h.onlyResultsBehind(t); {
@@ -137,24 +142,51 @@ func (h *history) serverLoops() *loops {
 		}
 	}
 	for t := range h.turns {
-		for c := h.turns[t].from; c < h.turns[t].to; c++ {
-			if id := h.calls[c].parent; id != "" {
-				l.called[id] = append(l.called[id], t)
+		for m := h.turns[t].first; m <= h.turns[t].last; m++ {
+			for _, b := range elements(member(langchainBody(h.at(m)).fields, "content")) {
+				id := h.format.serverAnswer(b)
+				if id != "" {
+					l.answered[id] = append(l.answered[id], t)
+				} else if id, _, _ = h.format.serverCall(b); id != "" {
+					l.caller[id] = text(member(member(b, "caller"), "tool_id"))
+				}
+				l.note(id, place{t, m})
 			}
 		}
-		for _, b := range elements(member(h.at(h.turns[t].first), "content")) {
-			switch kind := text(member(b, "type")); {
-			case serverResult(kind):
-				id := text(member(b, "tool_use_id"))
-				l.answered[id] = append(l.answered[id], t)
-			case serverCall(kind):
-				if id := text(member(member(b, "caller"), "tool_id")); id != "" {
-					l.called[id] = append(l.called[id], t)
-				}
-			}
+		for _, c := range h.calls[h.turns[t].from:h.turns[t].to] {
+			l.caller[c.id] = c.parent
+			l.note(c.id, place{t, c.message})
 		}
 	}
 	return l
+}
+
+// note adds the place of a call, or of its result, to the programs that made the call, also
+// through another one.
+func (l *loops) note(id string, at place) {
+	for range maxPrograms {
+		if id = l.caller[id]; id == "" {
+			return
+		}
+		l.called[id] = append(l.called[id], at)
+	}
+}
+
+// maxPrograms is how many programs that made each other are looked at.
+const maxPrograms = 8
+
+// lastOf returns the last of the blocks that is of a call which a program made, also through
+// another call; from if none is behind that.
+func (l *loops) lastOf(f format, program string, blocks []string, from int) int {
+	for n := len(blocks) - 1; n > from; n-- {
+		id := cmp.Or(f.serverAnswer(blocks[n]), text(member(blocks[n], "id")), text(member(blocks[n], "toolCallId")))
+		for range maxPrograms {
+			if id = l.caller[id]; id == program {
+				return n
+			}
+		}
+	}
+	return from
 }
 
 // onlyResultsBehind reports whether the output has only results of calls between a
@@ -184,15 +216,16 @@ func (l *loops) isOpen(t int, id string) bool {
 	if n := len(turns); slices.Contains(turns, t) || slices.Contains(turns, t+1) || n > 0 && turns[n-1] > t && turns[n-1] <= l.last[t] {
 		return false
 	}
-	return l.last[t] != l.end || t != l.end && l.lastTurnOf(id, t) != l.end
+	return l.last[t] != l.end || t != l.end && l.lastCall(id, t, -1).turn != l.end
 }
 
-func (l *loops) lastTurnOf(id string, t int) int {
-	turns := l.called[id]
-	for i := len(turns) - 1; i >= 0 && turns[i] > t; i-- {
-		if turns[i] <= l.last[t] {
-			return turns[i]
+// lastCall returns where a server tool of message m, turn t, calls its last tool; m for none.
+func (l *loops) lastCall(id string, t, m int) place {
+	last, calls := place{t, m}, l.called[id]
+	for i := len(calls) - 1; i >= 0 && calls[i].turn >= t; i-- {
+		if c := calls[i]; c.turn <= l.last[t] && c.message > last.message {
+			last = c
 		}
 	}
-	return t
+	return last
 }

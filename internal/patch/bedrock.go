@@ -1,6 +1,10 @@
 package patch
 
-import "strings"
+import (
+	"strings"
+
+	"streamer/internal/events"
+)
 
 // bedrockFormat is a history of Bedrock's Converse API. Its blocks have one member
 // each, and the roles alternate.
@@ -10,7 +14,7 @@ type bedrockFormat struct{ plainBlocks }
 func bedrock() format {
 	blocks := "text image document video audio toolUse toolResult reasoningContent cachePoint guardContent citationsContent searchResult"
 	return blockShape{bedrockFormat{plainBlocks{&facts{
-		shape: Bedrock, list: "content", resultID: "toolUseId", inResult: "toolResult",
+		shape: Bedrock, list: "content", resultID: "toolUseId", inResult: "toolResult", server: []string{"server_tool_use"},
 		claims: "content:untyped" + inList("content/", blocks), blocks: blocks,
 	}}}}
 }
@@ -65,6 +69,22 @@ func readToolUse(h *history, m, n int, use string) {
 	delete(h.hosted, c.id)
 	c.checkObjectArgs()
 	h.addCall(m, c)
+}
+
+func (bedrockFormat) serverCall(block string) (id, name string, ok bool) {
+	use := member(block, "toolUse")
+	return text(member(use, "toolUseId")), text(member(use, "name")), text(member(use, "type")) != ""
+}
+
+func (bedrockFormat) serverAnswer(block string) string {
+	return text(member(member(block, "toolResult"), "toolUseId"))
+}
+
+// serverError returns a result of the type that Amazon's own tools have: nova_grounding_result.
+func (f bedrockFormat) serverError(h *history, block string) string {
+	id, name, _ := f.serverCall(block)
+	reason := h.syntheticText(events.TextInterrupted, name, id, "")
+	return `{"toolResult":{"toolUseId":` + quote(id) + `,"content":[` + f.text(quote(reason)) + `],"status":"error","type":` + quote(name+"_result") + `}}`
 }
 
 func (bedrockFormat) isCall(block string) bool {

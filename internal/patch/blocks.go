@@ -36,14 +36,9 @@ type blockFormat interface {
 	results(h *history, t int, blocks []string) string
 	// turn returns a message of the model.
 	turn(blocks []string) string
-	// refuseOutput reports what the provider refuses in the output and the repair does not
-	// change.
-	refuseOutput(h *history)
 }
 
 type plainBlocks struct{ *facts }
-
-func (plainBlocks) runs(Options) bool { return false }
 
 func (plainBlocks) roleOf(word string) role {
 	switch word {
@@ -56,8 +51,6 @@ func (plainBlocks) roleOf(word string) role {
 }
 
 func (plainBlocks) isMark(string) bool { return false }
-
-func (plainBlocks) refuseOutput(*history) {}
 
 func (plainBlocks) results(_ *history, _ int, blocks []string) string {
 	return `{"role":"user","content":` + list(blocks) + `}`

@@ -6,7 +6,7 @@ import (
 )
 
 func (f blockShape) render(h *history) {
-	w := blockWriter{h: h, f: f.blockFormat, facts: f.about(), base: -1, errors: map[int][]serverError{}}
+	w := blockWriter{h: h, f: f.blockFormat, facts: f.about(), base: -1}
 	for m := range h.messages {
 		switch h.role[m] {
 		case assistant:
@@ -24,21 +24,18 @@ func (f blockShape) render(h *history) {
 	if *h.opts.MergeRoles {
 		w.mergeRoles()
 	}
-	f.refuseOutput(h)
 }
 
 type blockWriter struct {
 	*facts
 	h       *history
 	f       blockFormat
-	t, r    int                   // the next turn, the next result
-	results []string              // results of the last turn, for the next user's message
-	base    int                   // message that has nothing but these results, -1 for none
-	texts   []string              // blocks behind these results, made of results in the model's messages
-	own     ownBlocks             // of the user's message, reused
-	blocks  []string              // the blocks of a message, reused
-	loops   *loops                // set when a server tool without a result is found
-	errors  map[int][]serverError // by turn: errors of earlier server tools
+	t, r    int       // the next turn, the next result
+	results []string  // results of the last turn, for the next user's message
+	base    int       // message that has nothing but these results, -1 for none
+	texts   []string  // blocks behind these results, made of results in the model's messages
+	own     ownBlocks // of the user's message, reused
+	blocks  []string  // the blocks of a message, reused
 }
 
 // turn writes a message of the model. The last one of a turn keeps the turn's results
@@ -60,7 +57,7 @@ func (w *blockWriter) turn(m int) {
 	}
 	w.results = append(w.results, in.behind.results...)
 	w.texts = append(w.texts, in.behind.texts...)
-	raw = w.addServerResults(m, w.t-1, raw)
+	raw = h.addServerResults(m, w.t-1, raw)
 	if blocks := member(raw, w.list); raw != h.at(m) && isEmpty(blocks) {
 		return // all of its blocks were dropped
 	}

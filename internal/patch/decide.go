@@ -55,7 +55,7 @@ func (h *history) dropDuplicateCalls() {
 			continue
 		}
 		k := key{call.turn, call.id, call.name, call.args}
-		if (seen[k] || call.copyOf > 0) && !h.hasResult(call) {
+		if seen[k] && !h.hasResult(call) {
 			h.drop(call, "duplicate_call")
 		}
 		seen[k] = true

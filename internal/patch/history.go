@@ -34,33 +34,28 @@ type history struct {
 	refusal  error // the first thing that makes the history unreadable
 	inFlight bool  // the open calls of the last turn stay open
 
-	items    map[itemID]int // calls by their item and id
-	compared comparison
-	idIndex  map[string]int // index in ids
-	ids      []idState
-	logUses  map[string][]int // calls of the log by id and by name, once needed
+	idIndex map[string]int // index in ids
+	ids     []idState
+	logUses map[string][]int // calls of the log by id and by name, once needed
 
 	ops     []Op
 	refused []Violation // rules that results break, which stay as they are
 	out     []piece
 	wanted  []uint64 // results whose content the log does not include
 
+	items  map[string]int        // Responses, AG-UI: the first item of each id
+	copies map[int]bool          // the items that are copies of an earlier one
 	byName map[string]*nameQueue // Gemini: the calls by name, otherwise nil
 
-	answerBuffer       []answer // reused by answers
+	answerBuffer []answer              // reused by answers
+	loops        *loops                // set when a server tool without a result is found
+	serverErrors map[int][]serverError // by message: errors of server tools of earlier ones
+
 	newResults, places []string // reused by LangChain for Elixir
 	callBuffer         []call   // reused for the calls of a LangChain message
 
 	formOf int // 1 + the index of the LangChain message whose form is cached
 	form   langchainMessage
-}
-
-type itemID struct{ item, id string }
-
-// comparison is the last comparison of two messages.
-type comparison struct {
-	a, b  int
-	equal bool
 }
 
 type role byte
@@ -73,6 +68,9 @@ const (
 	assistant
 	tool // a result and nothing else
 )
+
+// besideResults reports whether a message may stand among the results of a turn.
+func (r role) besideResults() bool { return r == tool || r == aside || r == written }
 
 type turn struct {
 	first, last int // its messages
@@ -95,7 +93,6 @@ type call struct {
 	hasOutput         bool   // its result is part of the call itself
 	placeholder       bool   // that result stands for a missing one
 	item              string // raw id of the item or the message that has it, "" for none
-	copyOf            int    // 1 + the index of the same call in an equal item before, 0 for none
 	repetition        bool   // another call of its message is the same one
 	streams           bool   // its args may still arrive, so they change only when it gets a result
 	asked             bool   // a person was asked to approve it
@@ -167,7 +164,7 @@ func newHistory(d document, f format, o Options) *history {
 	}
 	h := &history{
 		document: d, opts: o, provider: p, format: f,
-		role: make([]role, n), idIndex: make(map[string]int, n/4), hosted: map[string]bool{}, approvals: map[string]int{}, lastUser: -1,
+		role: make([]role, n), idIndex: make(map[string]int, n/4), items: map[string]int{}, copies: map[int]bool{}, hosted: map[string]bool{}, approvals: map[string]int{}, lastUser: -1,
 		turns: make([]turn, 0, n/2), calls: make([]call, 0, n/3), results: make([]result, 0, n/3),
 		ids: make([]idState, 0, n/4),
 	}
@@ -195,11 +192,11 @@ func (h *history) indexTurns() {
 	h.signed = make([]int, len(h.turns)+1)
 	for i, t := range h.turns {
 		h.signed[i+1] = h.signed[i]
-		if t.signed && (t.from == t.to || h.calls[t.from].copyOf == 0) {
+		if t.signed {
 			h.signed[i+1]++
 		}
 		end := t.last + 1
-		for end < len(h.role) && (h.role[end] == tool || h.role[end] == aside) {
+		for end < len(h.role) && h.role[end].besideResults() {
 			end++
 		}
 		h.turns[i].resultsEnd = end
@@ -209,7 +206,7 @@ func (h *history) indexTurns() {
 
 func (h *history) onlyResultsFrom(m int) bool {
 	for ; m < len(h.role); m++ {
-		if h.role[m] != tool && h.role[m] != aside && !h.format.onlyResults(h, m) {
+		if !h.role[m].besideResults() && !h.format.onlyResults(h, m) {
 			return false
 		}
 	}
@@ -243,40 +240,26 @@ func (h *history) addCall(m int, c call) {
 	t := &h.turns[len(h.turns)-1]
 	c.turn, c.message = len(h.turns)-1, m
 	c.firstResult, c.lastResult, c.nextOpen, c.answer = -1, -1, -1, -1
-	c.copyOf = h.copied(&c)
 	h.calls = append(h.calls, c)
 	t.to = len(h.calls)
 }
 
-// copied returns 1 + the index of the call that the next one repeats, 0 for none. Some
-// clients send an item or a message again. An id of a call alone can be used twice.
-func (h *history) copied(c *call) int {
-	if isNull(c.item) {
-		return 0
+// isCopy reports whether message m, which has an id and belongs to a turn if it is of the
+// model, is a copy of an earlier one: some clients send an item or a message again. It goes,
+// and results of its calls are those of the first one.
+func (h *history) isCopy(m int, id string) bool {
+	first, seen := h.items[id]
+	if id == "" || !seen {
+		h.items[id] = m
+		return false
 	}
-	if h.items == nil {
-		h.items = make(map[itemID]int, len(h.messages)/3)
+	key := func(m int) argsKey { return keyOfValue(removeMember(h.at(m), "status")) }
+	if key(first) != key(m) {
+		return false
 	}
-	key := itemID{c.item, c.id}
-	i, ok := h.items[key]
-	if !ok {
-		h.items[key] = len(h.calls)
-		return 0
-	}
-	first := &h.calls[i]
-	if first.message == c.message || !sameCall(first, c) || h.format.about().shape != Responses && !h.equalMessages(first.message, c.message) {
-		return 0
-	}
-	return i + 1
-}
-
-// equalMessages reports whether two messages are equal. It compares them once for all of
-// their calls.
-func (h *history) equalMessages(a, b int) bool {
-	if h.compared.a != a || h.compared.b != b {
-		h.compared = comparison{a, b, keyOfValue(h.at(a)) == keyOfValue(h.at(b))}
-	}
-	return h.compared.equal
+	h.copies[m] = true
+	h.op(Op{Op: "item_dropped", Turn: -1, Message: m, Call: -1, ID: id, Why: "duplicate_item", Hash: hash(h.at(m))})
+	return true
 }
 
 func (h *history) addResult(m int, r result) {

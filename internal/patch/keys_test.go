@@ -146,8 +146,8 @@ func resultTexts(history []byte) (texts [][]byte) {
 type keyless struct {
 	what string
 	text []byte
-	// bare is true if the key was deleted with the calls of a message that has a
-	// text. Nothing shows then that there were calls.
+	// bare is true if the key was deleted with the calls of a message that has a text, or
+	// with its turn. Nothing shows then that there were any.
 	bare bool
 }
 
@@ -211,6 +211,10 @@ func bareWithout(key string, rest object, value any, depth int) bool {
 		return m[key] != nil && (!isText || text != "")
 	}
 	switch key {
+	case "role": // Gemini takes a text without a role for the user's
+		return value == "model" && !strings.Contains(asJSON(rest), "functionCall")
+	case "content": // signed reasoning keeps the results of earlier turns where they are
+		return strings.Contains(asJSON(value), "signature")
 	case "name", "toolName": // without an id, only the name links a call
 		return rest["id"] == "" || rest["tool_call_id"] == "" || rest["toolCallId"] == "" || rest["call_id"] == ""
 	case "tool_calls", "toolCalls", "invalid_tool_calls":

@@ -13,7 +13,7 @@ type langchainFormat struct{ *facts }
 
 func langchain() format {
 	return messageShape{langchainFormat{&facts{
-		shape: LangChain,
+		shape: LangChain, server: []string{"server_tool_use", "mcp_tool_use", "server_tool_call"},
 		claims: "lc type:ai type:AIMessage type:assistant type:human type:HumanMessage type:user type:tool type:ToolMessage " +
 			"type:system type:developer type:function type:remove type:chat type:SystemMessage type:FunctionMessage type:RemoveMessage type:ChatMessage",
 		knows: "type:constructor .tool_calls .invalid_tool_calls .tool_call_chunks .tool_call_id .additional_kwargs .artifact " +
@@ -107,6 +107,31 @@ func (h *history) answerInside(content string) {
 	for c := t.from; c < t.to; c++ {
 		h.calls[c].answeredInside = h.calls[c].answeredInside || h.calls[c].id != "" && ids[h.calls[c].id]
 	}
+}
+
+// serverCall reads a block of Anthropic's, or LangChain's own form of it.
+func (langchainFormat) serverCall(block string) (id, name string, ok bool) {
+	id, name, ok = anthropicFormat{}.serverCall(block)
+	return id, name, ok || text(member(block, "type")) == "server_tool_call" && ofServer(id)
+}
+
+func (langchainFormat) serverAnswer(block string) string {
+	switch text(member(block, "type")) {
+	case "server_tool_result": // of Python
+		return text(member(block, "tool_call_id"))
+	case "server_tool_call_result": // of JavaScript
+		return text(member(block, "toolCallId"))
+	}
+	return anthropicFormat{}.serverAnswer(block)
+}
+
+// serverError returns no result in LangChain's own form: it has no error that both of its
+// adapters write.
+func (langchainFormat) serverError(h *history, block string) string {
+	if text(member(block, "type")) == "server_tool_call" {
+		return ""
+	}
+	return anthropicFormat{}.serverError(h, block)
 }
 
 // marker is the field that identifies a synthetic result.

@@ -1,6 +1,9 @@
 package patch
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // readTurn reads the calls of a message from all of its views. One call may be in
 // several views.
@@ -45,6 +48,7 @@ func (h *history) addView(m, view int) {
 	for _, c := range h.callBuffer {
 		if same := known[c.id]; len(same) > 0 {
 			h.calls[same[0]].view |= view
+			h.calls[same[0]].parent = cmp.Or(h.calls[same[0]].parent, c.parent)
 			known[c.id] = same[1:]
 			continue
 		}
@@ -90,6 +94,7 @@ func langchainBlock(raw string) (c call, ok bool) {
 	switch kind := text(member(raw, "type")); kind {
 	case "tool_use", "tool_call":
 		c = callIn(raw, "id", "name", args)
+		c.parent = text(member(member(raw, "caller"), "tool_id"))
 		c.checkObjectArgs()
 	case "invalid_tool_call":
 		return invalidCall(raw, args), true

@@ -54,13 +54,28 @@ func (h *history) checkLinks() error {
 		if unlinked(res.idText, linked) {
 			h.refuse(res.message, "a result has no key with the id of its call")
 		}
+		if h.mayAnswer(res) {
+			h.refuse(res.message, "a result without the id of its call may belong to one of the calls before it that have an id and no result")
+		}
 	}
 	for m := range h.messages {
-		if raw := h.at(m); h.role[m] == other && isNull(member(raw, "role")) && isNull(member(raw, "type")) {
-			h.refuse(m, "it has neither a role nor a type, and a result of a call %q has no place", spare[0].id)
+		if raw := h.at(m); h.role[m] == other && isNull(member(raw, "role")) && oneOf(cmp.Or(text(member(raw, "type")), "message"), "message") {
+			h.refuse(m, "it has no role, and a result of a call %q has no place", spare[0].id)
 		}
 	}
 	return h.refusal
+}
+
+// mayAnswer reports whether a result without an id may belong to a call with one, which has no
+// result, in the turn before it.
+func (h *history) mayAnswer(res *result) bool {
+	if res.id != "" || res.call >= 0 || res.external || res.placeholder || res.after < 0 || h.byName != nil || h.opts.Orphans == "keep" {
+		return false
+	}
+	t := &h.turns[res.after]
+	return slices.ContainsFunc(h.calls[t.from:t.to], func(c call) bool {
+		return c.id != "" && !h.hasResult(&c) && (res.name == "" || c.name == "" || res.name == c.name)
+	})
 }
 
 // unlinked reports whether the key of an id is missing. With null it is, if the other
@@ -133,8 +148,8 @@ func (n *namedIDs) mixed(res *result) bool {
 	switch {
 	case some(of.calls), some(of.results), n.all.calls[1] && some(n.all.results):
 		return true
-	case res.name != "":
-		return false
+	case res.name != "": // an id goes before a name: that of its call may be another one
+		return res.id != "" && of.calls == [2]bool{} && some(n.all.calls)
 	case res.id != "":
 		return n.all.calls[0]
 	}

@@ -16,9 +16,11 @@ func (h *history) match() {
 	if h.opts.Late == "note" { // the matching between two turns must not depend on later turns
 		h.rebindSingle()
 		h.matchEarly()
+		h.pairByName()
 		return
 	}
 	h.matchEarly()
+	h.pairByName()
 	h.rebindSingle()
 }
 
@@ -51,7 +53,7 @@ func (h *history) enqueue(c int) {
 		s.inFirstTurn++
 	}
 	s.differ = s.differ || !first.broken && !call.broken && !sameCall(first, call)
-	if s.turn != call.turn && (call.copyOf == 0 || s.turn != h.calls[call.copyOf-1].turn) {
+	if s.turn != call.turn {
 		s.turn, s.head, s.tail, s.answered = call.turn, -1, -1, -1
 	}
 	if s.tail >= 0 {
@@ -95,26 +97,28 @@ func (h *history) assign(r int) {
 	}
 	s := h.idOf(key)
 	s.results++
-	before := -1
-	for c := s.head; c >= 0; before, c = c, h.calls[c].nextOpen {
-		if !h.format.canAnswer(&h.calls[c], res) {
-			continue
+	for _, anyKind := range []bool{false, true} { // the id decides if no call is of the kind of the result
+		before := -1
+		for c := s.head; c >= 0; before, c = c, h.calls[c].nextOpen {
+			if !anyKind && !h.format.canAnswer(&h.calls[c], res) {
+				continue
+			}
+			after := h.calls[c].nextOpen
+			if before < 0 {
+				s.head = after
+			} else {
+				h.calls[before].nextOpen = after
+			}
+			if s.tail == c {
+				s.tail = before
+			}
+			s.answered = c
+			h.bind(r, c)
+			return
 		}
-		after := h.calls[c].nextOpen
-		if before < 0 {
-			s.head = after
-		} else {
-			h.calls[before].nextOpen = after
-		}
-		if s.tail == c {
-			s.tail = before
-		}
-		s.answered = c
-		h.bind(r, c)
-		return
 	}
 	switch {
-	case s.answered >= 0 && h.format.canAnswer(&h.calls[s.answered], res):
+	case s.answered >= 0:
 		h.bind(r, s.answered)
 	case s.turn < 0:
 		s.lastEarly = r
@@ -207,6 +211,42 @@ func (h *history) matchWithoutIDs() {
 		}
 		if len(calls) > 0 {
 			h.pairWithoutIDs(calls, t)
+		}
+	}
+}
+
+// pairByName binds a result without an id to the only call of its name between the same two
+// turns that has no result, if no other result without an id has that name.
+func (h *history) pairByName() {
+	type gapName struct {
+		turn int
+		name string
+	}
+	results := map[gapName][]int{}
+	for r := range h.results {
+		if res := &h.results[r]; res.id == "" && res.call < 0 && res.name != "" && h.byName == nil {
+			key := gapName{res.after, res.name}
+			results[key] = append(results[key], r)
+		}
+	}
+	if len(results) == 0 {
+		return
+	}
+	open := map[gapName][]int{}
+	for c := range h.calls {
+		if call := &h.calls[c]; !h.hasResult(call) {
+			key := gapName{call.turn, call.name}
+			open[key] = append(open[key], c)
+		}
+	}
+	for r := range h.results {
+		res := &h.results[r]
+		key := gapName{res.after, res.name}
+		if of, calls := results[key], open[key]; len(of) == 1 && of[0] == r && len(calls) == 1 {
+			h.bind(r, calls[0])
+			op := h.resultOp("result_rebound", res)
+			op.To = op.ID
+			h.op(op)
 		}
 	}
 }

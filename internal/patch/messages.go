@@ -54,7 +54,7 @@ func (f messageShape) render(h *history) {
 			for ; r < len(h.results) && h.results[r].message == m; r++ {
 				h.putInPlace(f.messageFormat, &h.results[r])
 			}
-		case h.role[m] == written:
+		case h.role[m] == written, h.copies[m]:
 		default:
 			h.copy(m)
 		}
@@ -63,22 +63,15 @@ func (f messageShape) render(h *history) {
 
 func (*facts) putTurn(h *history, t int) {
 	f, turn := h.format.(messageFormat), &h.turns[t]
-	if h.isCopy(turn) {
-		f.putResults(h, t)
+	if h.copies[turn.first] {
 		return
 	}
 	raw := h.at(turn.first)
 	if h.changed(turn) {
 		raw = f.rewrite(h, turn.first, h.calls[turn.from:turn.to])
 	}
-	h.put(turn.first, raw)
+	h.put(turn.first, h.addServerResults(turn.first, t, raw))
 	f.putResults(h, t)
-}
-
-// isCopy reports whether all calls of a turn leave it, because an equal message has them.
-func (h *history) isCopy(t *turn) bool {
-	calls := h.calls[t.from:t.to]
-	return len(calls) > 0 && !slices.ContainsFunc(calls, func(c call) bool { return c.copyOf == 0 || c.dropped == "" })
 }
 
 func (f *facts) rewrite(h *history, m int, calls []call) string {

@@ -17,8 +17,8 @@ func openAI() format {
 }
 
 func (openAIFormat) read(h *history, m int) {
-	var word, calls, content, id, name, thinking, details string
-	scan(h.at(m), to{"role", &word}, to{"tool_calls", &calls}, to{"content", &content}, to{"tool_call_id", &id}, to{"name", &name},
+	var word, calls, content, id, name, toolName, thinking, details string
+	scan(h.at(m), to{"role", &word}, to{"tool_calls", &calls}, to{"content", &content}, to{"tool_call_id", &id}, to{"name", &name}, to{"tool_name", &toolName},
 		to{"thinking_blocks", &thinking}, to{"reasoning_details", &details})
 	role := text(word)
 	switch {
@@ -33,7 +33,8 @@ func (openAIFormat) read(h *history, m int) {
 		h.addOpenAICalls(m, calls, "")
 	case "tool":
 		h.role[m] = tool
-		h.addResult(m, result{id: text(id), idText: id, name: text(name), content: content})
+		// Ollama has the name as "tool_name"
+		h.addResult(m, result{id: text(id), idText: id, name: cmp.Or(text(name), text(toolName)), content: content})
 	case "user":
 		h.role[m] = user
 	}

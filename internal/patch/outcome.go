@@ -181,14 +181,14 @@ func ResultOf(e *events.Event) json.RawMessage {
 func joinTextBlocks(content json.RawMessage) json.RawMessage {
 	var lines []string
 	for _, block := range elements(string(content)) {
-		text, count := member(block, "text"), 0
+		line, count := member(block, "text"), 0
 		for range members(block) {
 			count++
 		}
-		if count != 2 || member(block, "type") != `"text"` || !strings.HasPrefix(text, `"`) {
+		if count != 2 || !oneOf(text(member(block, "type")), "text input_text output_text") || !strings.HasPrefix(line, `"`) {
 			return content
 		}
-		lines = append(lines, text[1:len(text)-1])
+		lines = append(lines, line[1:len(line)-1])
 	}
 	if lines == nil {
 		return content

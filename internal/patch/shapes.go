@@ -41,11 +41,12 @@ var shapes = [...]format{
 // is a message of its own, and reasoning is not.
 type facts struct {
 	shape         Shape
-	claims, knows string // its vocabulary
-	calls         string // the member of a message that has its calls, in OpenAI's form
-	resultID      string // the member of a result that has the id of its call
-	inResult      string // the member of a result that has its members, "" for none
-	anyContent    bool   // the content of a new result can be any JSON
+	claims, knows string   // its vocabulary
+	calls         string   // the member of a message that has its calls, in OpenAI's form
+	resultID      string   // the member of a result that has the id of its call
+	inResult      string   // the member of a result that has its members, "" for none
+	anyContent    bool     // the content of a new result can be any JSON
+	server        []string // words of which each message with a server tool has one
 
 	// Of formats whose results are blocks:
 
@@ -70,6 +71,14 @@ func (f *facts) content(value string) string {
 }
 
 func (*facts) waits(*history, *call) bool { return false }
+
+func (*facts) refuseOutput(*history) {}
+
+func (*facts) serverCall(string) (id, name string, ok bool) { return "", "", false }
+
+func (*facts) serverAnswer(string) string { return "" }
+
+func (*facts) serverError(*history, string) string { return "" }
 
 func (*facts) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 
@@ -111,6 +120,16 @@ type rules interface {
 	waits(h *history, c *call) bool
 	// onlyResults reports whether a message consists of results only.
 	onlyResults(h *history, m int) bool
+	// serverCall reads a block of the model and reports whether it is a call that the
+	// provider runs.
+	serverCall(block string) (id, name string, ok bool)
+	// serverAnswer returns the id of such a call if a block is its result, otherwise "".
+	serverAnswer(block string) string
+	// serverError returns the error result of an interrupted one, "" if its type is unknown.
+	serverError(h *history, block string) string
+	// refuseOutput reports what the provider refuses in the output and the repair does not
+	// change.
+	refuseOutput(h *history)
 }
 
 // Shapes returns all shapes that Synthetic writes, sorted.

@@ -135,6 +135,14 @@ func inAgents(m object) object {
 	switch m["type"] {
 	case "function_call_output", "computer_call_output":
 		m["type"] = strings.TrimSuffix(m["type"].(string), "output") + "result"
+	case "shell_call_output":
+		chunks, _ := m["output"].([]any)
+		for _, chunk := range chunks {
+			if of, ok := chunk.(object)["outcome"].(object); ok && of["exit_code"] != nil {
+				of["exitCode"] = of["exit_code"]
+				delete(of, "exit_code")
+			}
+		}
 	}
 	return m
 }

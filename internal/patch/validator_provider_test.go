@@ -18,6 +18,10 @@ func validateFor(shape patch.Shape, o patch.Options, messages []object) []violat
 		return v.found
 	}
 	shape, messages = plain(shape, messages)
+	alternating := messages
+	if shape == patch.Anthropic {
+		messages = joined(messages)
+	}
 	seen, before := map[string]bool{}, ""
 	for i, m := range messages {
 		calls := callsOf(shape, m)
@@ -36,7 +40,7 @@ func validateFor(shape patch.Shape, o patch.Options, messages []object) []violat
 		if (provider == "gemini" || provider == "mistral" || o.Order == "call") && !inOrder(calls, resultsBehind(shape, messages[i+1:])) {
 			v.breaks(i, "results_not_in_order")
 		}
-		role := str(m["role"])
+		role := str(alternating[i]["role"])
 		if provider == "bedrock" && shape == patch.Anthropic && role == before && role != "system" {
 			v.breaks(i, "roles_not_alternating")
 		}

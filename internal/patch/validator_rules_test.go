@@ -24,6 +24,9 @@ func TestValidator(t *testing.T) {
 			case "recommended":
 				messages, options = c.Recommended.Expected, c.Recommended.Options
 			}
+			if c.Format == patch.Anthropic && hasNeighbours(messagesOf(t, messages)) {
+				continue
+			}
 			var want []violation
 			for _, w := range list {
 				at, err := w[0].(json.Number).Int64()

@@ -33,6 +33,7 @@ func validate(shape patch.Shape, provider string, messages []object) []violation
 	switch shape {
 	case patch.Bedrock:
 		v.alternate(messages)
+		v.converseTools(joined(messages))
 	case patch.LangChainEx:
 		v.elixirArgs(messages)
 	}
@@ -219,6 +220,7 @@ func openAICall(c object) seenCall {
 // tool follows the calls that the tool made.
 func (v *validator) anthropic(messages []object) {
 	var open []seenCall
+	messages = joined(messages)
 	for i, m := range append(messages, nil) {
 		v.blocksOfUser(i, m, open)
 		open = nil
@@ -248,6 +250,41 @@ func (v *validator) anthropic(messages []object) {
 			v.breaks(i, "server_tool_unanswered")
 		}
 	}
+}
+
+// converseTools checks that each call that Converse runs has a result in its message or in the
+// next one of the model, unless only results of other calls follow.
+func (v *validator) converseTools(messages []object) {
+	for i, m := range messages {
+		open, ends := openInConverse(m), true
+		for _, next := range messages[i+1:] {
+			ends = ends && next["role"] == "user" && !slices.ContainsFunc(objects(next["content"]), func(b object) bool { return b["toolResult"] == nil })
+			if next["role"] == "assistant" {
+				for _, b := range objects(next["content"]) {
+					result, _ := b["toolResult"].(object)
+					delete(open, str(result["toolUseId"]))
+				}
+				break
+			}
+		}
+		if len(open) > 0 && !ends {
+			v.breaks(i, "server_tool_unanswered")
+		}
+	}
+}
+
+// joined returns messages in which the last one of neighbours by the model has the blocks of
+// all of them, which the API joins. The others are empty.
+func joined(messages []object) []object {
+	messages = slices.Clone(messages)
+	for i := 1; i < len(messages); i++ {
+		if a, b := messages[i-1], messages[i]; a["role"] == "assistant" && b["role"] == "assistant" && !startsWithResult(a) && !startsWithResult(b) {
+			first, _ := a["content"].([]any)
+			next, _ := b["content"].([]any)
+			messages[i-1], messages[i] = object{}, object{"role": "assistant", "content": slices.Concat(first, next)}
+		}
+	}
+	return messages
 }
 
 // blocksOfUser checks the message after a turn, whose calls may be empty.
@@ -380,7 +417,7 @@ func (v *validator) responsesOutput(at int, items []object, open map[string]int,
 }
 
 func fits(call, output string) bool {
-	return outputOf[call] == output || call == "local_shell_call" && output == "function_call_output"
+	return outputOf[call] == output || output == "function_call_output" && slices.Contains([]string{"local_shell_call", "tool_search_call"}, call)
 }
 
 func isOutput(kind string) bool {
