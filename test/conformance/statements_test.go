@@ -167,7 +167,8 @@ func sameArgs(a, b json.RawMessage) bool {
 // object, which is no list of messages.
 func states(line []byte, c *session.AssembledCall) bool {
 	name, _ := json.Marshal(c.Name)
-	if !bytes.Contains(line, name) {
+	history := bytes.Contains(line, []byte(`"type":"api-request-blob"`)) // a message of a request, perhaps of another agent
+	if history || !bytes.Contains(line, name) {
 		return false
 	}
 	var v, args any
