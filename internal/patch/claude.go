@@ -22,7 +22,7 @@ type claudeFormat struct {
 func claudeCode() format {
 	inner := anthropic().(blockShape).blockFormat.(anthropicFormat)
 	return claudeFormat{anthropicFormat: inner, own: &facts{
-		shape: ClaudeCode, claims: "user.message assistant.message",
+		shape: ClaudeCode, server: inner.server, claims: "user.message assistant.message",
 		knows: inner.claims + " " + inner.knows + " type:user type:assistant type:system type:result type:progress type:attachment type:stream_event " +
 			"type:tool_progress type:tool_use_summary type:content-replacement type:control_request type:control_response",
 	}}
@@ -151,6 +151,7 @@ func (f claudeFormat) extendTurn(h *history, m int) {
 func (f claudeFormat) render(h *history) {
 	n := len(h.messages)
 	w := claudeWriter{h: h, f: f, views: h.views, rows: make([]string, n), before: make([]string, n), behind: make([][]string, n), parents: map[string]parent{}}
+	h.loops, h.serverErrors = h.serverLoops(), map[int][]serverError{} // of the views
 	h.views = nil
 	for m := range n {
 		w.rows[m] = h.at(m)
@@ -196,7 +197,7 @@ type claudeWriter struct {
 	before  []string   // a new row before each row, "" for none
 	behind  [][]string // new rows behind each row
 	parents map[string]parent
-	r       int // the next result
+	t, r    int // the turn, the next result
 }
 
 // parent is the row that is the parent of the children of another one now.
@@ -223,6 +224,12 @@ func (w *claudeWriter) edit(m int) {
 			return w.block(m, r)
 		})
 	})
+	if h.role[m] == assistant {
+		for w.t < len(h.turns)-1 && h.turns[w.t].last < m {
+			w.t++
+		}
+		now = h.addServerResults(m, w.t, now)
+	}
 	row := readRow(w.rows[m])
 	switch {
 	case now == view:

@@ -21,7 +21,7 @@ func foreign() []foreignFormat {
 		{"AI SDK 4", "toolInvocations parts:tool-invocation content:tool-invocation", "", "convert them to UIMessages of AI SDK 5"},
 		{"Mastra", "content{}.format", "threadId+resourceId", "convert them with toAISdkV5Messages"},
 		{"Google ADK (Agent Development Kit)", "", "content{}.parts+author content{}.parts+invocationId content{}.parts+invocation_id events+appName events+app_name", `pass the "content" of each event as gemini`},
-		{"Qwen Code", "", ".message{}.parts+parentUuid toolCallResult+parentUuid", `pass the "message" of each line as gemini`},
+		{"Qwen Code", "", ".message{}.parts+uuid toolCallResult+uuid", `pass the "message" of each line as gemini`},
 		{"Gemini CLI", "content{}.parts type:gemini", "projectHash displayContent", `pass the history of its client as gemini`},
 		{"pi or OpenClaw", "role:toolResult content:toolCall message.message", "type:session+version", ""},
 		{"Goose", "content:toolRequest content:toolResponse", "", ""},

@@ -26,8 +26,8 @@ func couldHold(value string, depth int) bool {
 		case holds(name, v, depth-1):
 			return true
 		}
-		named = named || v[0] == '"' && oneOf(name, "name action")
-		filled = filled || v != "null" && oneOf(name, "args arguments input parameters params output outputs result results response")
+		named = named || v[0] == '"' && (oneOf(name, "name action") || isTool(name))
+		filled = filled || v != "null" && oneOf(name, "args arguments input tool_input parameters params output outputs result results response")
 	}
 	return named && filled
 }
