@@ -231,10 +231,11 @@ func (a *Assembly) resends(piece string) bool {
 }
 
 // confirm adopts the args of a full message, unless the streamed args are whole and have
-// the same value, or the message has none. Free text has no sign that it is whole.
+// the same value, or the message has none: frameworks write {} for a text which they could
+// not parse. Free text has no sign that it is whole.
 func (a *Assembly) confirm(f *Chunk) {
 	whole := a.Kind() != "custom" && a.scan.Complete() && !a.Placeholder() && !(a.Hold && f.Object)
-	if f.Args == "" || whole && !a.Contradicts(f.Args) {
+	if f.Args == "" || whole && !a.Contradicts(f.Args) || f.Args == "{}" && a.begun() {
 		return
 	}
 	a.replace(f.Args, f.Object)
@@ -244,6 +245,12 @@ func (a *Assembly) confirm(f *Chunk) {
 // message are another one. No args, {} and null do not contradict it.
 func (a *Assembly) Contradicts(args string) bool {
 	return a.scan.Complete() && args != "" && args != "{}" && args != "null" && !equalJSON(a.Text, args)
+}
+
+// begun reports whether the text cannot be that of an empty object, or a piece of it.
+func (a *Assembly) begun() bool {
+	text := strings.TrimSpace(string(a.Text))
+	return a.Kind() != "custom" && text != "null" && strings.Trim(text, "{} \t\r\n") != ""
 }
 
 // equalJSON reports whether a text is the same JSON value as another one. It is true if the

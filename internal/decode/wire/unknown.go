@@ -142,9 +142,10 @@ func shownBy(part jsonscan.Value) string {
 }
 
 // holds reports whether a member can hold something of a call: counts, flags and empty
-// values have the same names.
+// values have the same names. SDKs for Go write the members of all types, where an object
+// that is not there has an empty type.
 func holds(v jsonscan.Value) bool {
-	return (v.IsString() || v.IsNested()) && len(v.Raw) > len(`""`)
+	return (v.IsString() || v.IsNested()) && len(v.Raw) > len(`""`) && v.Member("type").Raw != `""`
 }
 
 // declares reports whether a member describes the tools of an agent, not their calls.
