@@ -88,7 +88,7 @@ func (f *folded) recognised(data []byte) {
 // checkCalls compares the calls that the model said whole, in their order, and forbids
 // that others are complete.
 func (f *folded) checkCalls() {
-	var missing []told
+	var missing []modelCall
 	for _, t := range f.Calls {
 		if t.Whole || f.ran("begin "+t.Step) {
 			missing = append(missing, t)
@@ -99,7 +99,7 @@ func (f *folded) checkCalls() {
 			f.incomplete(c)
 			continue
 		}
-		i := slices.IndexFunc(missing, func(t told) bool { return f.same(c, t) })
+		i := slices.IndexFunc(missing, func(t modelCall) bool { return f.same(c, t) })
 		if i < 0 {
 			if !f.note.repaired {
 				f.fault("call %s %s %s is none that the model completed", c.ID, c.Name, c.Args)
@@ -121,7 +121,7 @@ func (f *folded) checkCalls() {
 }
 
 // same reports whether a call is one of the model.
-func (f *folded) same(c *session.AssembledCall, t told) bool {
+func (f *folded) same(c *session.AssembledCall, t modelCall) bool {
 	switch {
 	case f.output.bare:
 		return true
@@ -150,7 +150,7 @@ func (f *folded) ended(c *session.AssembledCall, states ...events.Status) bool {
 	return open && !slices.ContainsFunc(f.events, func(e events.Event) bool { return e.Type == events.RunFinished })
 }
 
-func (f *folded) checkCall(c *session.AssembledCall, t told) {
+func (f *folded) checkCall(c *session.AssembledCall, t modelCall) {
 	if c.ID != t.ID && !f.output.ownIDs {
 		f.fault("call %s has the id %s", t.ID, c.ID)
 	}
@@ -166,7 +166,7 @@ func (f *folded) checkCall(c *session.AssembledCall, t told) {
 }
 
 // status returns the status that the records of the tool show.
-func (f *folded) status(t told) events.Status {
+func (f *folded) status(t modelCall) events.Status {
 	switch {
 	case f.note.status != "":
 		return events.Status(f.note.status)
@@ -182,7 +182,7 @@ func (f *folded) status(t told) events.Status {
 
 // checkResult compares the result with what the tool returned and, if the program sent
 // it to the model, with that.
-func (f *folded) checkResult(c *session.AssembledCall, t told) {
+func (f *folded) checkResult(c *session.AssembledCall, t modelCall) {
 	want := ""
 	switch {
 	case f.ran("throw " + t.Step):
@@ -254,7 +254,7 @@ func (f *folded) checkTexts() {
 
 // matches reports whether a text consists of those that the model said, of which the cut
 // ones may be absent, and what may follow if more is set.
-func matches(got string, texts []said, more bool) bool {
+func matches(got string, texts []modelText, more bool) bool {
 	got = strings.TrimSpace(got)
 	if len(texts) == 0 {
 		return got == "" || more

@@ -33,8 +33,8 @@ type model struct {
 
 // A record is what the model said and received, and what the tool did.
 type record struct {
-	Calls   []told            `json:"calls"`
-	Texts   []said            `json:"texts"`
+	Calls   []modelCall            `json:"calls"`
+	Texts   []modelText            `json:"texts"`
 	Results map[string]string `json:"results"` // that the program sent to the model, by the id of the call
 	Tool    string            `json:"tool"`    // lines: "begin A", "end A", "throw A"
 }
@@ -42,14 +42,14 @@ type record struct {
 // ran reports whether the tool recorded a line.
 func (r *record) ran(line string) bool { return strings.Contains("\n"+r.Tool, "\n"+line+"\n") }
 
-// said is a text as the model said it.
-type said struct {
+// modelText is a text as the model said it.
+type modelText struct {
 	Text string `json:"text"`
 	Cut  bool   `json:"cut,omitempty"` // its answer was cut off, or was not the one to the prompt
 }
 
-// told is a call as the model said it.
-type told struct {
+// modelCall is a call as the model said it.
+type modelCall struct {
 	Step  string `json:"step"`
 	ID    string `json:"id"`
 	Name  string `json:"name"`
@@ -111,14 +111,14 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // say records an answer, and returns its calls as they are said.
-func (m *model) say(turn int, a answer) []told {
-	var list []told
+func (m *model) say(turn int, a answer) []modelCall {
+	var list []modelCall
 	for _, c := range a.calls {
 		args, err := json.Marshal(m.tool.args(c))
 		if err != nil {
 			panic(err) // args are maps of strings
 		}
-		t := told{Step: c.step, ID: fmt.Sprintf("call_%s%d", c.step, turn), Name: m.tool.name, Args: string(args), Form: c.args, Whole: c.args == "" && a.end != "cut"}
+		t := modelCall{Step: c.step, ID: fmt.Sprintf("call_%s%d", c.step, turn), Name: m.tool.name, Args: string(args), Form: c.args, Whole: c.args == "" && a.end != "cut"}
 		switch c.args {
 		case "cut":
 			t.Args = t.Args[:len(t.Args)-4]
@@ -129,7 +129,7 @@ func (m *model) say(turn int, a answer) []told {
 	}
 	m.Calls = append(m.Calls, list...)
 	for _, t := range a.texts {
-		m.Texts = append(m.Texts, said{t, a.end == "cut" || turn > len(m.script.answers)}) // programs ask again for themselves
+		m.Texts = append(m.Texts, modelText{t, a.end == "cut" || turn > len(m.script.answers)}) // programs ask again for themselves
 	}
 	return list
 }
@@ -143,7 +143,7 @@ func (m *model) learn(results []result) {
 // result is the result of a call in a request.
 type result struct{ id, text string }
 
-func (m *model) play(s *stream, out wire, a answer, calls []told) {
+func (m *model) play(s *stream, out wire, a answer, calls []modelCall) {
 	out.begin(s)
 	for _, t := range a.texts {
 		out.text(s, t)
@@ -164,7 +164,7 @@ type wire interface {
 	begin(s *stream)
 	text(s *stream, text string)
 	// call writes a call. If it is open, its args do not end.
-	call(s *stream, c told, open bool)
+	call(s *stream, c modelCall, open bool)
 	end(s *stream, reason string)
 	// results returns the results of tools in a request.
 	results(q request) []result

@@ -51,7 +51,7 @@ func fold(t *testing.T, m *model, path, request string, gemini bool) {
 	if n := client.Rejections(a.Events).Count; n > 0 {
 		t.Errorf("%d rejections in %s", n, body)
 	}
-	var said []told
+	var said []modelCall
 	for _, c := range m.Calls[before:] {
 		if c.Form == "" || !gemini { // Gemini has no calls that are not whole
 			said = append(said, c)
@@ -84,8 +84,8 @@ func TestCheck(t *testing.T) {
 {"type":"finish"}
 `
 	right := record{
-		Calls: []told{{Step: "A", ID: "call_A0", Name: "mark", Args: `{"act":"","step":"A"}`, Whole: true}},
-		Texts: []said{{Text: "Working."}}, Tool: "begin A\nend A\n",
+		Calls: []modelCall{{Step: "A", ID: "call_A0", Name: "mark", Args: `{"act":"","step":"A"}`, Whole: true}},
+		Texts: []modelText{{Text: "Working."}}, Tool: "begin A\nend A\n",
 	}
 	for _, c := range []struct{ old, replacement, want string }{
 		{"", "", ""},

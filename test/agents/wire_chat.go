@@ -26,7 +26,7 @@ func (c *chat) text(s *stream, text string) {
 	}
 }
 
-func (c *chat) call(s *stream, t told, _ bool) {
+func (c *chat) call(s *stream, t modelCall, _ bool) {
 	index := len(c.calls)
 	head := object{"id": t.ID, "type": "function", "function": object{"name": t.Name, "arguments": t.Args}}
 	c.calls = append(c.calls, head)

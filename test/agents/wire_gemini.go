@@ -34,7 +34,7 @@ func (g *gemini) text(s *stream, text string) {
 	}
 }
 
-func (g *gemini) call(s *stream, c told, open bool) {
+func (g *gemini) call(s *stream, c modelCall, open bool) {
 	if open || !json.Valid([]byte(c.Args)) {
 		return // its calls are whole JSON
 	}

@@ -40,7 +40,7 @@ func (m *messages) text(s *stream, text string) {
 	m.block(s, object{"type": "text", "text": ""}, object{"type": "text", "text": text}, deltas, false)
 }
 
-func (m *messages) call(s *stream, c told, open bool) {
+func (m *messages) call(s *stream, c modelCall, open bool) {
 	var deltas []object
 	for _, a := range halves(c.Args) {
 		deltas = append(deltas, object{"type": "input_json_delta", "partial_json": a})

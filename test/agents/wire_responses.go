@@ -58,7 +58,7 @@ func (r *responses) done(s *stream, item object) {
 	r.output = append(r.output, item)
 }
 
-func (r *responses) call(s *stream, c told, open bool) {
+func (r *responses) call(s *stream, c modelCall, open bool) {
 	index := len(r.output)
 	id := "fc_" + strings.TrimPrefix(c.ID, "call_")
 	item := func(status, args string) object {
