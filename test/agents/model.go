@@ -33,8 +33,8 @@ type model struct {
 
 // A record is what the model said and received, and what the tool did.
 type record struct {
-	Calls   []modelCall            `json:"calls"`
-	Texts   []modelText            `json:"texts"`
+	Calls   []modelCall       `json:"calls"`
+	Texts   []modelText       `json:"texts"`
 	Results map[string]string `json:"results"` // that the program sent to the model, by the id of the call
 	Tool    string            `json:"tool"`    // lines: "begin A", "end A", "throw A"
 }
