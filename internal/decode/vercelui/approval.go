@@ -51,7 +51,8 @@ func (d *decoder) answer(w *wire.Writer, e *event) *wire.Problem {
 	return nil
 }
 
-// answered records that the call with an id has a result.
+// answered records that the call with an id has a result. No input of it follows.
 func (d *decoder) answered(id string) {
+	d.Inputs.Remove(id)
 	d.Asks = slices.DeleteFunc(d.Asks, func(a Ask) bool { return a.Call == id[:min(len(id), wire.MaxID)] })
 }
