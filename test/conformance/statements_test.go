@@ -167,7 +167,7 @@ func sameArgs(a, b json.RawMessage) bool {
 // object, which is no list of messages.
 func states(line []byte, c *session.AssembledCall) bool {
 	name, _ := json.Marshal(c.Name)
-	if !bytes.Contains(line, name) {
+	if !bytes.Contains(line, name) || bytes.Contains(line, []byte(`"type":"api-request-blob"`)) { // a copy of what the next request sends
 		return false
 	}
 	var v, args any
