@@ -75,6 +75,7 @@ func (d *decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value, w
 			of.CallKind = "mcp"
 		}
 		d.blockCall(w, of, b, want)
+	case "invalid_tool_call": // invalid_tool_calls of the message repeats it
 	default:
 		if strings.HasSuffix(kind, "tool_result") && b.use.IsString() {
 			_ = w.ToolResult(of, wire.ReadResult(block)) // one without its shape was for the model alone
