@@ -47,7 +47,7 @@ func (t *turn) content() (problem *wire.Problem) {
 		return problem
 	}
 	t.d.Pieces = slices.DeleteFunc(t.d.Pieces, func(p Piece) bool { return p.Author == t.author })
-	if reason := t.Text(t.e.reason); t.any && (reason != "" || part > 0 || t.called) {
+	if reason := t.Text(t.e.reason); t.any && (reason != "" || part > 0 || t.called || streamed) {
 		t.end(reason)
 	}
 	return problem

@@ -65,7 +65,7 @@ func (d *decoder) block(w *wire.Writer, of chunks.Chunk, block jsonscan.Value, w
 			b.thought = b.thought.Member("text")
 		}
 		d.emitText(w, of, chunks.Reasoning, b.thought, want)
-	case "tool_use", "input_json_delta", "tool_call_chunk", "tool_call":
+	case "tool_use", "input_json_delta", "tool_call_chunk", "tool_call", "invalid_tool_call":
 		if want.calls {
 			d.blockCall(w, of, b, want)
 		}
