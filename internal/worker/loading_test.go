@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
+	"streamer/test/testkit"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -74,8 +76,14 @@ func TestLoadsTogether(t *testing.T) {
 		}, func(d *driver) { h.read(d, last) }},
 		{"lost snapshots", func() {
 			stop := h.work(Options{})
+			var list []string
+			for i := range sessions { // whose calls are open
+				list = append(list, fmt.Sprint("s", i))
+				h.publish(list[i], "delta", fmt.Sprintf(callDelta, 2, 2))
+			}
+			h.covered(list...)
 			h.publish("last", "delta", fmt.Sprintf(callDelta, 1, 1)) // its snapshot is the newest, and stays
-			h.wait("last", ofType(events.ToolCallArgsComplete))
+			h.covered("last")
 			stop()
 			for i := range sessions {
 				deletion := &broker.Pub{Subject: fmt.Sprint("$KV.STREAMER_SNAPSHOT.0.s", i), Header: nats.Header{"KV-Operation": {"DEL"}}}
@@ -96,6 +104,19 @@ func TestLoadsTogether(t *testing.T) {
 			t.Errorf("%s: got %v, %v and %d reads less than %d, want all", step.what, ok, err, log.missing.Load(), sessions)
 		}
 	}
+}
+
+// covered waits until the messages of sessions are finished, and the checkpoint is behind
+// that: nothing of them is folded again.
+func (h *fixture) covered(tokens ...string) {
+	h.t.Helper()
+	testkit.UntilTrue(h.t, "the checkpoint", func() bool {
+		c, _, err := h.broker.LoadCheckpoint(h.t.Context(), 0)
+		return err == nil && !slices.ContainsFunc(tokens, func(token string) bool {
+			_, end, err := h.broker.Head(h.t.Context(), token)
+			return err != nil || end.Type != events.MessageFinished || end.ID.Seq >= c.Seq
+		})
+	})
 }
 
 // hanging is a log that does not answer reads of one session's snapshot.
