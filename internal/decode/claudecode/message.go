@@ -192,7 +192,7 @@ func (d *Decoder) user(w *wire.Writer, f wire.Frame, l *line) (problem *wire.Pro
 			}
 		case "tool_result":
 			prompt = false
-			problem = cmp.Or(problem, d.toolResult(w, parent, e.Value, f.JSON.Member("tool_use_result")))
+			problem = cmp.Or(problem, d.toolResult(w, parent, e.Value, f.JSON))
 		default:
 			w.Unknown("content block", wire.TypeOf(e.Value), e.Value)
 		}

@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -51,8 +52,8 @@ func TaskStatus(status string) string {
 }
 
 // toolResult emits a result. That of a call in the background states only that it has begun.
-func (d *Decoder) toolResult(w *wire.Writer, parent string, v, output jsonscan.Value) *wire.Problem {
-	id := w.Text(v.Member("tool_use_id"))
+func (d *Decoder) toolResult(w *wire.Writer, parent string, v, line jsonscan.Value) *wire.Problem {
+	id, output := w.Text(v.Member("tool_use_id")), line.Member("tool_use_result")
 	c, text := d.find(id), ""
 	if c != nil {
 		text = w.PlainText(v.Member("content"))
@@ -68,10 +69,35 @@ func (d *Decoder) toolResult(w *wire.Writer, parent string, v, output jsonscan.V
 	d.closeCall(w, id)
 	n := w.Len()
 	problem := w.ToolResult(chunks.Chunk{Namespace: parent}, wire.ReadResult(v))
-	if list := w.Since(n); len(list) > 0 && denied && list[0].Status == "error" {
-		list[0].Status = "denied"
+	if list := w.Since(n); len(list) > 0 && list[0].Status == "error" {
+		if denied {
+			list[0].Status = "denied"
+		}
+		for e := line.Member("tool_result_meta").Elements(); e.Next(); {
+			if w.Text(e.Value.Member("id")) == id {
+				list[0].Status = cmp.Or(NotRun(w, &list[0], e.Value.Member("non_execution_kind"), e.Value.Member("permission_decision")), list[0].Status)
+			}
+		}
 	}
 	return problem
+}
+
+// NotRun returns the status of a result that is an error because its call did not run, or was
+// stopped while it ran, "" for others. kind and decision are what the line states about the
+// call; the text of a stopped call begins as that of a denied one.
+func NotRun(w *wire.Writer, result *chunks.Chunk, kind, decision jsonscan.Value) string {
+	text := result.Text
+	if result.Content != "" {
+		text = w.PlainText(jsonscan.ValueOf(result.Content))
+	}
+	switch {
+	case strings.Contains(text, "this call was stopped while running"), kind.Str == "interrupted", kind.Str == "cancelled":
+		return "cancelled"
+	case decision.Member("decision").Str == "reject", kind.Str == "permission-rule", kind.Str == "user-rejected", strings.HasPrefix(kind.Str, "automode-"),
+		wire.HasAnyPrefix(text, "The user doesn't want to proceed with this tool use", "The user doesn't want to take this action", "The user rejected"):
+		return "denied"
+	}
+	return ""
 }
 
 // LeavesRunning reports whether the output of a tool states that the call goes on in the

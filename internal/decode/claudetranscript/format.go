@@ -69,7 +69,7 @@ func beside(kind string) bool {
 type line struct {
 	kind, subtype, uuid, parent, session, sidechain, agent, message jsonscan.Value
 	meta, summary, origin, failed, leaf, snapshot, call             jsonscan.Value
-	result                                                          jsonscan.Value // of a tool
+	result, denial, decision                                        jsonscan.Value // of a tool
 }
 
 func (l *line) read(f wire.Frame) {
@@ -78,6 +78,7 @@ func (l *line) read(f wire.Frame) {
 		l.uuid.From("uuid"), l.agent.From("agentId"), l.meta.From("isMeta"), l.summary.From("isCompactSummary"), l.origin.From("origin"),
 		l.failed.From("isApiErrorMessage"), l.subtype.From("subtype"), l.leaf.From("leafUuid"), l.snapshot.From("snapshot"),
 		l.call.From("parentToolUseID"), l.result.From("toolUseResult"),
+		l.denial.From("toolDenialKind"), l.decision.From("permissionDecision"),
 	)
 }
 

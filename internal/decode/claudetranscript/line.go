@@ -137,8 +137,8 @@ func (d *decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 	}
 	list := w.Since(n)
 	for i := range list {
-		if c := &list[i]; c.Status == "error" && refused(w, c) {
-			c.Status = "denied"
+		if c := &list[i]; c.Status == "error" {
+			c.Status = cmp.Or(claudecode.NotRun(w, c, l.denial, l.decision), c.Status)
 		}
 	}
 	a.place(w, n)
@@ -160,14 +160,6 @@ func (d *decoder) user(w *wire.Writer, l *line) (problem *wire.Problem) {
 func (d *decoder) close(id string) {
 	d.Open.Remove(id)
 	d.Tasks = slices.DeleteFunc(d.Tasks, func(t Task) bool { return t.ID == wire.Keep(id) })
-}
-
-func refused(w *wire.Writer, c *chunks.Chunk) bool {
-	text := c.Text
-	if c.Content != "" {
-		text = w.PlainText(jsonscan.ValueOf(c.Content))
-	}
-	return wire.HasAnyPrefix(text, "The user doesn't want to proceed with this tool use", "The user doesn't want to take this action", "The user rejected")
 }
 
 // written returns the text that a person wrote, without what the program adds to it.
