@@ -23,34 +23,43 @@ type Erasure struct {
 	rev   uint64
 }
 
-// BeginErasure records that an erasure begins. If one has begun and is not complete, it
-// returns the record of that.
+// BeginErasure records that an erasure begins. A record of one that has begun and is not
+// complete is replaced, so that whoever completes that does not remove this one.
 func (b *Broker) BeginErasure(ctx context.Context, token string) (Erasure, error) {
 	last, _, err := b.StreamEnd(ctx, StreamInputs)
 	if err != nil {
 		return Erasure{}, err
 	}
-	header := nats.Header{HeaderPrev: {"0"}} // which also says that it is ours
-	a := b.PublishWait(ctx, &Pub{Subject: keyErasures + token, Header: header, Data: strconv.AppendUint(nil, last, 10)})
-	if a.Err != nil && !errors.Is(a.Err, ErrConflict) {
-		return Erasure{}, fmt.Errorf("broker: recording an erasure: %w", a.Err)
+	for try := 0; ; try++ {
+		e, ok, err := b.Erasure(ctx, token)
+		if err != nil {
+			return Erasure{}, err
+		}
+		if !ok {
+			e.Token, e.After = token, last
+		}
+		header := nats.Header{HeaderPrev: {strconv.FormatUint(e.rev, 10)}} // which also says that it is ours
+		a := b.PublishWait(ctx, &Pub{Subject: keyErasures + token, Header: header, Data: strconv.AppendUint(nil, e.After, 10)})
+		if a.Err == nil {
+			e.rev = a.Seq
+			return e, nil
+		}
+		if !errors.Is(a.Err, ErrConflict) || b.Backoff(ctx, try) != nil { // a conflict: with another, or with a try whose ack was lost
+			return Erasure{}, fmt.Errorf("broker: recording an erasure: %w", a.Err)
+		}
 	}
-	e, ok, err := b.Erasure(ctx, token)
-	if err == nil && !ok {
-		err = fmt.Errorf("broker: recording an erasure: %w", ErrConflict)
-	}
-	return e, err
 }
 
-// Erasure returns the record of an erasure that is not complete, if there is one.
+// Erasure returns the record of an erasure that is not complete, if there is one. Of a damaged
+// record, After is 0: an erasure that is complete can be completed again.
 func (b *Broker) Erasure(ctx context.Context, token string) (Erasure, bool, error) {
 	m, err := b.LastMessage(ctx, streamCheckpoints, keyErasures+token)
-	if err != nil || m == nil || !own(m.Header, ownCheckpoint) {
+	if err != nil || m == nil {
 		return Erasure{}, false, err
 	}
 	after, err := strconv.ParseUint(string(m.Data), 10, 64)
-	if err != nil {
-		return Erasure{}, false, b.damaged("record of an erasure", m.Subject, m.Seq, err)
+	if err != nil || !own(m.Header, ownCheckpoint) {
+		after = 0
 	}
 	return Erasure{token, after, m.At, m.Seq}, true, nil
 }

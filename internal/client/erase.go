@@ -154,10 +154,10 @@ func (e *erasure) publish(ctx context.Context) (seq uint64, err error) {
 func (e *erasure) await(ctx context.Context) error {
 	for try := 0; ; try++ {
 		r, err := e.LastOf(ctx, e.token, events.SessionErased)
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		if r.Seq > 0 && r.ID.Seq >= e.seq { // of a later erasure if that has deleted the event
+		if err == nil && r.Seq > 0 && r.ID.Seq >= e.seq { // of a later erasure if that has deleted the event
 			e.event, e.seq = r.Seq, r.ID.Seq
 			return nil
 		}
@@ -171,7 +171,7 @@ func (e *erasure) await(ctx context.Context) error {
 func (e *erasure) awaitSnapshot(ctx context.Context) error {
 	for try := 0; ; try++ {
 		s, ok, err := e.LoadSnapshot(ctx, e.Partition(e.token), e.token)
-		if err != nil && !errors.Is(err, broker.ErrDamaged) { // which the worker replaces
+		if err != nil && !errors.Is(err, broker.ErrDamaged) && ctx.Err() == nil { // a damaged one is replaced by the worker
 			return err
 		}
 		if h := snapshot.ParseHeader(s.Header); ok && h.Input >= e.seq {

@@ -204,7 +204,7 @@ func TestEraseWithoutWorker(t *testing.T) {
 	e.call("s", "c1", "x")
 	stop()
 	before := e.left("s")
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if _, err := e.b.Erase(ctx, "s"); err == nil || !strings.Contains(err.Error(), "nothing is erased yet") {
 		t.Errorf("got %v", err)
@@ -364,7 +364,7 @@ func TestEraseCheckpoints(t *testing.T) {
 		if rev, err = e.b.WriteCheckpoint(t.Context(), p, broker.Checkpoint{Seq: 1}, rev); err != nil {
 			t.Fatal(err)
 		}
-		if err := await("s", last, 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), want) {
+		if err := await("s", last, time.Second); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		if err := await("t", last, time.Minute); err != nil {
@@ -386,7 +386,7 @@ func TestEraseDamaged(t *testing.T) {
 	if a := e.b.PublishWait(t.Context(), &broker.Pub{Subject: subject, Data: []byte("x")}); a.Err != nil {
 		t.Fatal(a.Err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	s := erasure{Broker: e.b, token: "s", seq: 1}
 	if err := s.awaitSnapshot(ctx); err == nil || !strings.Contains(err.Error(), "does not cover input 1") {
@@ -466,6 +466,41 @@ func (e *eraser) listed(session string, want bool) {
 		list, err := e.b.Sessions(e.Context(), 9)
 		return err == nil && want == slices.ContainsFunc(list, func(s gateway.SessionInfo) bool { return s.Session == session })
 	})
+}
+
+// TestEraseRecords: whoever completes one erasure of a session does not remove the record of
+// another that is cut short; and a damaged record is one of an erasure.
+func TestEraseRecords(t *testing.T) {
+	e := newEraser(t)
+	e.work()
+	e.call("s", "c1", "x")
+	first, second := &erasure{Broker: e.b, token: "s"}, &erasure{Broker: e.b, token: "s"}
+	for _, s := range []*erasure{first, second} {
+		if err := s.begin(brokertest.Deadline(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.b.EndErasure(t.Context(), first.record); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := e.b.Erasures(t.Context()); err != nil || !list["s"] {
+		t.Errorf("records: %v, %v; want that of the second", list, err)
+	}
+	for i, data := range []string{"", "x", "{}"} {
+		e.call("s", fmt.Sprint("new-", i), "y")
+		if a := e.b.PublishWait(t.Context(), &broker.Pub{Subject: "$KV.STREAMER_CHECKPOINT.erasure.s", Data: []byte(data)}); a.Err != nil {
+			t.Fatal(a.Err)
+		}
+		if data == "x" {
+			e.erase("s")
+		} else if _, err := e.b.Resume(brokertest.Deadline(t), func(int) bool { return true }, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := e.b.Erasures(t.Context()); err != nil || len(list) > 0 {
+			t.Errorf("after the record %q: records are left: %v, %v", data, list, err)
+		}
+		e.verify()
+	}
 }
 
 // TestHalfErased: a verification names a session of which something is left, and no other.

@@ -135,17 +135,17 @@ func (e *erasure) resume(ctx context.Context, before time.Time) (err error) {
 	if err != nil {
 		return err
 	}
-	if e.seq = r.ID.Seq; e.seq <= e.record.After {
-		e.seq = 0
-		err := e.SessionInputs(ctx, e.token, e.record.After+1, func(in *inputs.Input) error {
-			if in.Kind == inputs.Erase {
-				e.seq = in.Seq
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+	if r.ID.Seq > e.record.After {
+		e.seq = r.ID.Seq
+	}
+	err = e.SessionInputs(ctx, e.token, max(e.record.After, r.ID.Seq)+1, func(in *inputs.Input) error {
+		if in.Kind == inputs.Erase {
+			e.seq = in.Seq
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if e.seq == 0 {
 		return e.EndErasure(ctx, e.record)

@@ -47,7 +47,11 @@ func (s *Server) erase(ctx context.Context) {
 	}
 	t := time.NewTicker(eraseEvery)
 	defer t.Stop()
-	for before := time.Now(); ; before = time.Now().Add(-ownErasure) { // first those of earlier processes
+	for started := time.Now(); ; {
+		before := time.Now().Add(-ownErasure)
+		if before.Before(started) { // those of earlier processes, also in partitions that come later
+			before = started
+		}
 		s.eraseOld(ctx, before)
 		select {
 		case <-ctx.Done():
