@@ -194,17 +194,21 @@ func (e *erasure) awaitCheckpoints(ctx context.Context) error {
 	if in, ok, err := e.Input(ctx, first); err != nil || ok && in.Token != e.token {
 		return err
 	}
+	known := uint64(0)
 	for p, try := 0, 0; p < e.Partitions(); try++ {
 		c, _, err := e.LoadCheckpoint(ctx, p)
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		if c.Seq == 0 || c.Seq >= e.seq { // 0: the partition begins with what is there
+		if err == nil {
+			known = c.Seq
+		}
+		if err == nil && (c.Seq == 0 || c.Seq >= e.seq) { // 0: the partition begins with what is there
 			p, try = p+1, 0
 			continue
 		}
 		if err := e.Backoff(ctx, try); err != nil {
-			return fmt.Errorf("nothing is erased yet: the checkpoint of partition %d is %d, before input %d: %w", p, c.Seq, e.seq, err)
+			return fmt.Errorf("nothing is erased yet: the checkpoint of partition %d is %d, before input %d: %w", p, known, e.seq, err)
 		}
 	}
 	return nil

@@ -204,7 +204,7 @@ func TestEraseWithoutWorker(t *testing.T) {
 	e.call("s", "c1", "x")
 	stop()
 	before := e.left("s")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	if _, err := e.b.Erase(ctx, "s"); err == nil || !strings.Contains(err.Error(), "nothing is erased yet") {
 		t.Errorf("got %v", err)
