@@ -24,7 +24,7 @@ type Erasure struct {
 }
 
 // BeginErasure records that an erasure begins. A record of one that has begun and is not
-// complete is replaced, so that whoever completes that does not remove this one.
+// complete is replaced, so that the completion of that one does not remove this one.
 func (b *Broker) BeginErasure(ctx context.Context, token string) (Erasure, error) {
 	last, _, err := b.StreamEnd(ctx, StreamInputs)
 	if err != nil {

@@ -468,7 +468,7 @@ func (e *eraser) listed(session string, want bool) {
 	})
 }
 
-// TestEraseRecords: whoever completes one erasure of a session does not remove the record of
+// TestEraseRecords: the completion of one erasure of a session does not remove the record of
 // another that is cut short; and a damaged record is one of an erasure.
 func TestEraseRecords(t *testing.T) {
 	e := newEraser(t)
