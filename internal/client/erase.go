@@ -41,6 +41,7 @@ type erasure struct {
 
 	seq   uint64    // of the input
 	event uint64    // sequence of its event
+	prev  uint64    // of the event before that
 	saved time.Time // when the snapshot behind it was stored, by the clock of the server
 	known time.Time // when that was known, by the local clock
 }
@@ -121,14 +122,58 @@ func (e *erasure) purge(ctx context.Context) (err error) {
 	if err := e.awaitCheckpoints(ctx); err != nil {
 		return err
 	}
-	if e.done.Events, err = e.EraseEvents(ctx, e.token, e.event); err != nil {
+	if err := e.deleteLast(ctx); err != nil {
 		return err
 	}
-	if e.done.Inputs, err = e.EraseInputs(ctx, e.token, e.seq); err != nil {
+	n, err := e.EraseEvents(ctx, e.token, e.event)
+	if err != nil {
 		return err
 	}
+	e.done.Events += n
+	if n, err = e.EraseInputs(ctx, e.token, e.seq); err != nil {
+		return err
+	}
+	e.done.Inputs += n
 	_, err = e.Purge(ctx, broker.StreamDead, broker.RootDead+"*."+e.token, 0)
 	return err
+}
+
+// singly is the number of events that are deleted one by one, with their inputs.
+const singly = 200
+
+// deleteLast deletes the session's last events before the erasure, and their inputs. A purge
+// reads all messages, of all sessions, between the first and the last that it deletes, and
+// what is published waits for it.
+func (e *erasure) deleteLast(ctx context.Context) error {
+	for input := e.seq; e.prev > 0 && e.done.Events < singly; e.done.Events++ {
+		r, err := e.Event(ctx, e.token, e.prev)
+		if errors.Is(err, events.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := e.DeleteMessage(ctx, broker.StreamEvents, r.Seq); err != nil {
+			return err
+		}
+		if r.ID.Seq < input {
+			input = r.ID.Seq
+			if err := e.deleteInput(ctx, input); err != nil {
+				return err
+			}
+		}
+		e.prev = r.Prev
+	}
+	return nil
+}
+
+func (e *erasure) deleteInput(ctx context.Context, seq uint64) error {
+	in, ok, err := e.Input(ctx, seq)
+	if err != nil || !ok || in.Token != e.token {
+		return err
+	}
+	e.done.Inputs++
+	return e.DeleteInput(ctx, seq)
 }
 
 // begin records the erasure, stores its input and waits for its event.
@@ -158,7 +203,7 @@ func (e *erasure) await(ctx context.Context) error {
 			return err
 		}
 		if err == nil && r.Seq > 0 && r.ID.Seq >= e.seq { // of a later erasure if that has deleted the event
-			e.event, e.seq = r.Seq, r.ID.Seq
+			e.event, e.prev, e.seq = r.Seq, r.Prev, r.ID.Seq
 			return nil
 		}
 		if err := e.Backoff(ctx, try); err != nil {
