@@ -275,10 +275,9 @@ func TestEraseFirst(t *testing.T) {
 	if _, err := e.b.Purge(t.Context(), "KV_STREAMER_SNAPSHOT", ">", 0); err != nil {
 		t.Fatal(err)
 	}
-	stop = e.work()
+	e.work()
 	seq = e.publish("s", inputs.Result, `{"tool_call_id":"c2","content":"saved"}`)
 	e.await("s", func(r events.Record) bool { return r.Type == events.ToolCallResult && r.ID.Seq == seq })
-	stop() // which stores its snapshots
 	e.verify()
 }
 

@@ -91,15 +91,12 @@ func (l *Log) LastRules(ctx context.Context, p int) (in inputs.Input, ok bool, e
 }
 
 // SessionInputs reads the inputs of a session from sequence from on that are in the log.
-// It costs one request where the last one is before from.
+// It costs one request where there are none.
 func (l *Log) SessionInputs(ctx context.Context, token string, from uint64, fn func(*inputs.Input) error) error {
 	p := l.b.Partition(token)
 	filter := partitionRoot(p) + token + ".*"
-	m, err := l.b.LastMessage(ctx, broker.StreamInputs, filter) // a search for the next one reads the messages of others
-	if err != nil || m != nil && m.Seq < from {
-		return err
-	}
-	if m, err = l.b.NextMessage(ctx, broker.StreamInputs, filter, from); err != nil || m == nil { // the last one may be damaged
+	m, err := l.b.NextMessage(ctx, broker.StreamInputs, filter, from)
+	if err != nil || m == nil {
 		return err
 	}
 	in := l.input(m, p)
