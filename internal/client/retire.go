@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/gateway"
 	"streamer/internal/inputs"
@@ -22,7 +21,7 @@ import (
 // Bounds of the erasures of Retire: most of the time each waits for a snapshot.
 const (
 	retireAtOnce = 128
-	retirePace   = 20 * time.Millisecond // between two that begin, so that inputs do not wait for them
+	retirePace   = 24 * time.Millisecond // between two that begin, so that inputs do not wait for them
 )
 
 // Retire erases the finished sessions of the partitions that the process carries for which due
@@ -165,11 +164,7 @@ func (e *erasure) retire(ctx context.Context, at time.Time) error {
 	if err != nil || !ok || !s.At.Equal(at) {
 		return err
 	}
-	err = e.SessionInputs(ctx, e.token, snapshot.ParseHeader(s.Header).Input+1, func(*inputs.Input) error { return broker.ErrStop })
-	if errors.Is(err, broker.ErrStop) {
-		return nil
-	}
-	if err != nil {
+	if last, err := e.LastInput(ctx, e.token); err != nil || last > snapshot.ParseHeader(s.Header).Input {
 		return err
 	}
 	started, err := e.LastOf(ctx, e.token, events.RunStarted)

@@ -106,6 +106,16 @@ func (l *Log) SessionInputs(ctx context.Context, token string, from uint64, fn f
 	return l.matching(ctx, p, filter, m.Seq+1, fn)
 }
 
+// LastInput returns the sequence of the last input of a session, 0 if there is none, or it
+// is damaged.
+func (l *Log) LastInput(ctx context.Context, token string) (uint64, error) {
+	m, err := l.b.LastMessage(ctx, broker.StreamInputs, partitionRoot(l.b.Partition(token))+token+".*")
+	if err != nil || m == nil {
+		return 0, err
+	}
+	return m.Seq, nil
+}
+
 func (l *Log) matching(ctx context.Context, p int, filter string, from uint64, fn func(*inputs.Input) error) error {
 	r := broker.Reading{Stream: broker.StreamInputs, Filter: filter, Credit: lookupCredit}
 	return l.b.ReadToEnd(ctx, r, from, broker.Each(func(m broker.Message) error {
