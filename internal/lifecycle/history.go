@@ -237,7 +237,6 @@ func (st *Step) repeatedOpen(c *chunks.Chunk) (*Message, int) {
 			case m.ByID(c.ID) < 0:
 			case sameMessage:
 				return m, st.repeatedIn(m, c, args)
-			case !c.Repeated && m.Namespace != c.Namespace && st.current(c) != nil: // the call of another agent with this id
 			case !st.beside(c, m.ID):
 				if i := st.equalIn(m, c, args); i >= 0 {
 					return m, i

@@ -37,13 +37,16 @@ var besides = regexp.MustCompile("[^a-zA-Z0-9_-]")
 func (d *Decoder) ask(w *wire.Writer, request string, v jsonscan.Value) {
 	var kind, id, tool, server, input, args jsonscan.Value
 	v.Read(kind.From("subtype"), id.From("tool_use_id"), tool.From("tool_name"), server.From("mcp_server_name"), input.From("input"))
-	if kind.Str == "hook_callback" {
-		input.Read(id.From("tool_use_id"), tool.From("tool_name"), args.From("tool_input"))
-		d.lost(w, id, tool, args)
-		return
-	}
 	c, why := d.find(w.Text(id)), "input"
 	switch kind.Str {
+	case "hook_callback":
+		if c == nil {
+			input.Read(id.From("tool_use_id"), tool.From("tool_name"), args.From("tool_input"))
+			d.lost(w, id, tool, args)
+			w.UnknownMembers("the request", v, "subtype", "callback_id", "input", "tool_use_id")
+			w.UnknownMembers("the input of a hook", input, "tool_use_id", "tool_name", "tool_input", "tool_response", "tool_calls")
+		}
+		return
 	case "can_use_tool":
 		d.lost(w, id, tool, input)
 		c = d.find(w.Text(id))
@@ -59,6 +62,9 @@ func (d *Decoder) ask(w *wire.Writer, request string, v jsonscan.Value) {
 		c = d.call(func(c *Call) bool { return strings.HasPrefix(c.Name, prefix) })
 	case "request_user_dialog":
 	default:
+		if c == nil && id.IsString() {
+			w.Unknown("control request", kind.Str, v)
+		}
 		return
 	}
 	if c != nil {
