@@ -65,8 +65,8 @@ type decoder struct {
 	Dicts   []Dict // the args of its calls that come as objects
 }
 
-// bit returns the bit of a part in decoder.Started.
-func bit(index jsonscan.Value) uint32 { return 1 << min(index.Int(), 31) }
+// bit returns the bit of a part in decoder.Started. The last one is that of all further parts.
+func bit(index jsonscan.Value) uint32 { return 1 << min(uint(index.Int()), 31) }
 
 func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("o", &d.Open)
