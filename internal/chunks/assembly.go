@@ -163,14 +163,15 @@ func (a *Assembly) addsNothing(f *Chunk) bool {
 }
 
 // identify adopts id, name and the other fields that identify a call. It joins a
-// name that comes in pieces and ignores a repeated one.
+// name that comes in pieces and ignores a repeated one. A whole call has the name of
+// which a piece was lost.
 func (a *Assembly) identify(f *Chunk, id, name string) {
 	if a.ID == "" && id != "" {
 		a.ID = strings.Clone(id)
 	}
 	switch {
 	case name == "" || name == a.Name || a.Final:
-	case a.Name == "" || strings.HasPrefix(name, a.Name) && len(a.Text) == 0:
+	case a.Name == "", f.Whole && strings.HasSuffix(name, a.Name), strings.HasPrefix(name, a.Name) && (f.Whole || len(a.Text) == 0):
 		a.Name = strings.Clone(name)
 	case len(a.Text) == 0:
 		a.Name += name

@@ -49,13 +49,16 @@ func (st *Step) repeatedIn(m *Message, c *chunks.Chunk, args uint64) int {
 
 // equalIn returns the position of the call of an open message that a whole call of
 // another message repeats, or -1: the call with its id and its args, by its number
-// first.
+// first. Without its args, a call of another agent may be another one.
 func (st *Step) equalIn(m *Message, c *chunks.Chunk, args uint64) int {
 	same := func(i int) bool {
 		call := &m.Calls[i]
 		known := call.State.Args
 		if known == 0 && call.Whole() {
 			known = fingerprint(call.Text)
+		}
+		if known == 0 && m.Namespace != c.Namespace && !c.Repeated {
+			return false
 		}
 		return sameCall(c, args, known, call.Name)
 	}

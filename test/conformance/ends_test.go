@@ -31,7 +31,9 @@ func TestEnds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			report(t, "ends/"+name, endAnywhere(data))
+			if err := endAnywhere(data); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }

@@ -85,11 +85,18 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case "contentBlockDelta":
 		return d.delta(w, e)
 	case "contentBlockStop":
+		n := w.Len()
 		d.stopBlock(w, e.Member("contentBlockIndex"))
+		if ofStrands(f) {
+			w.Drop(n, func(c *chunks.Chunk) bool { return c.Kind == chunks.Seal })
+		}
 	case "messageStop":
 		d.endResult(w)
 		*d = decoder{}
 		d.finish(w, e.Member("stopReason"))
+		if ofStrands(f) {
+			w.Since(w.Len() - 1)[0].Restated = chunks.RestatedSoon
+		}
 	case "metadata":
 		if usage := e.Member("usage"); usage.IsObject() {
 			w.Emit(chunks.Chunk{Kind: chunks.Usage, Usage: w.Compact(usage.Raw)})
@@ -138,6 +145,10 @@ func claimsMessage(f wire.Frame) wire.Claim {
 	}
 	return wire.No
 }
+
+// ofStrands reports whether an event is one of Strands, which may state the calls of a
+// message as a whole after it.
+func ofStrands(f wire.Frame) bool { return f.JSON.Member("event").IsObject() }
 
 // readEvent returns the name and the payload of an event. The name is "" where the
 // frame is not an event of Bedrock.

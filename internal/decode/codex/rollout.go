@@ -46,7 +46,6 @@ func rolloutClaims(f wire.Frame) wire.Claim {
 }
 
 type rollout struct {
-	Running bool     // a turn with a start is open
 	Text    bool     // the message has its text
 	Results bool     // the message has results, so that the next item of the model begins another
 	Parts   int      // content parts of the message so far
@@ -55,7 +54,6 @@ type rollout struct {
 }
 
 func (d *rollout) Fields(f *stored.Fields) {
-	f.Flag("r", &d.Running)
 	f.Flag("t", &d.Text)
 	f.Flag("o", &d.Results)
 	stored.Number(f, "p", &d.Parts)
@@ -86,7 +84,7 @@ func (d *rollout) event(w *wire.Writer, v jsonscan.Value) {
 	v.Read(kind.From("type"), turn.From("turn_id"), reason.From("reason"), message.From("message"), item.From("item"))
 	switch kind.Str {
 	case "task_started", "turn_started":
-		d.next(true)
+		d.next()
 		w.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: w.Text(turn), Explicit: true})
 	case "task_complete", "turn_complete":
 		d.end(w, chunks.Chunk{Run: w.Text(turn), Status: "completed"})
@@ -105,17 +103,15 @@ func (d *rollout) event(w *wire.Writer, v jsonscan.Value) {
 }
 
 // next forgets the message of a turn. Items may come after its end.
-func (d *rollout) next(running bool) {
-	*d = rollout{Running: running, Calls: d.Calls, Early: d.Early}
+func (d *rollout) next() {
+	*d = rollout{Calls: d.Calls, Early: d.Early}
 }
 
 func (d *rollout) end(w *wire.Writer, c chunks.Chunk) {
 	d.endCalls(w)
-	if d.Running {
-		c.Kind, c.Abandons = chunks.RunEnd, c.Status == "completed"
-		w.Emit(c)
-	}
-	d.next(false)
+	c.Kind, c.Abandons = chunks.RunEnd, c.Status == "completed"
+	w.Emit(c)
+	d.next()
 }
 
 func (d *rollout) item(w *wire.Writer, v jsonscan.Value) *wire.Problem {

@@ -184,6 +184,9 @@ func (d *interactionsDecoder) end(w *wire.Writer, named string, e *interactionEv
 	id, status, usage, failure := jsonscan.Value{}, e.status, jsonscan.Value{}, e.failure
 	v.Read(id.From("id"), status.From("status"), usage.From("usage"), failure.From("error"))
 	if s := w.Text(id); s != "" {
+		if d.Message == "" { // its beginning is lost
+			w.Emit(chunks.Chunk{Kind: chunks.Rename, Message: s})
+		}
 		d.Message = wire.Keep(s)
 	}
 	w.EmitUsage(chunks.Chunk{Message: d.Message}, usage)

@@ -27,6 +27,10 @@ func (d *decoder) protocolMessage(w *wire.Writer, ns string, data jsonscan.Value
 		return nil
 	}
 	at := d.Streams.find(ns, w.Text(e.run))
+	if open := d.Streams.at(at); open.Silent && callOf(e) { // the start of the model's message is lost
+		d.Streams.drop(at)
+		at = -1
+	}
 	open := d.Streams.at(at)
 	of := chunks.Chunk{Namespace: ns, Message: open.ID}
 	switch e.event.Str {
@@ -54,6 +58,12 @@ func (d *decoder) protocolMessage(w *wire.Writer, ns string, data jsonscan.Value
 		w.Unknown("messages event", e.event.Str, data)
 	}
 	return nil
+}
+
+// callOf reports whether an event is one of a call.
+func callOf(e protocolData) bool {
+	kind := e.content.Member("type").Str + e.delta.Member("type").Str + e.delta.Member("fields").Member("type").Str
+	return strings.Contains(kind, "tool_call") || strings.Contains(kind, "tool_use") || kind == "tool-call-delta"
 }
 
 // protocolStart begins a message. The message of a tool contains a result, which the

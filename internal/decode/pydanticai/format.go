@@ -59,14 +59,19 @@ func (e *event) read(f wire.Frame) {
 }
 
 type decoder struct {
-	Open  bool   // a message has begun
-	Final bool   // its text is the result of the run
-	Dicts []Dict // the args of its calls that come as objects
+	Open    bool   // a message has begun
+	Final   bool   // its text is the result of the run, or may be its last
+	Started uint32 // a bit for each of its parts that has begun, by its index
+	Dicts   []Dict // the args of its calls that come as objects
 }
+
+// bit returns the bit of a part in decoder.Started. The last one is that of all further parts.
+func bit(index jsonscan.Value) uint32 { return 1 << min(uint(index.Int()), 31) }
 
 func (d *decoder) Fields(f *stored.Fields) {
 	f.Flag("o", &d.Open)
 	f.Flag("f", &d.Final)
+	stored.Number(f, "s", &d.Started)
 	stored.List(f, "d", &d.Dicts, (*Dict).fields)
 }
 
@@ -83,6 +88,7 @@ func (d *decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 			return wire.WrongType("part", e.part, "an object")
 		}
 		d.begin(w, e.index.Int() == 0)
+		d.Started |= bit(e.index)
 		d.part(w, &e)
 	case "part_delta":
 		if !e.delta.IsObject() {
@@ -170,16 +176,26 @@ func (d *decoder) part(w *wire.Writer, e *event) {
 	}
 }
 
-// endPart ends a part. Where the part of a call has no args, function_tool_call may still
-// have some.
+// endPart ends a part, and emits a call as a whole. Where its part has no args,
+// function_tool_call may still have some. One without an id is known by its index.
 func (d *decoder) endPart(w *wire.Writer, e *event) {
 	kind := e.part.Member("part_kind").Str
 	end := chunks.Chunk{Kind: chunks.Seal, Index: wire.RawIndex(e.index)}
-	if c := called(w, e.part); c.ID != "" && (kind == "tool-call" || kind == "builtin-tool-call") {
-		end.Restated = chunks.RestatedBeforeResult
-		if c.Args != "" {
+	if kind == "tool-call" || kind == "builtin-tool-call" {
+		c := called(w, e.part)
+		if c.Index = end.Index; c.ID != "" {
+			end.Restated = chunks.RestatedBeforeResult
+		}
+		switch {
+		case c.ID == "" && d.Started&bit(e.index) == 0:
+			c.Opens = true
+		case c.ID == "":
+			c.Name, c.Exact, c.Object = "", true, c.Object || wire.Valid(c.Args)
+		default:
+			c.Final, c.Whole = true, true
+		}
+		if c.Opens || c.Args != "" && (c.Whole || c.Object) {
 			d.begin(w, false)
-			c.Index, c.Final, c.Whole = end.Index, true, true
 			w.Emit(c)
 		}
 	}
@@ -207,6 +223,10 @@ func (d *decoder) delta(w *wire.Writer, e *event) *wire.Problem {
 	e.delta.Read(
 		kind.From("part_delta_kind"), text.From("content_delta"), args.From("args_delta"), id.From("tool_call_id"), name.From("tool_name_delta"),
 	)
+	if !d.Open { // its start is lost, or it is the rest of a message that has ended
+		d.begin(w, false)
+		d.Final = kind.Str == "text"
+	}
 	switch kind.Str {
 	case "text":
 		w.EmitText(chunks.Chunk{Kind: chunks.Text, Part: e.index.Int()}, text)
@@ -215,6 +235,9 @@ func (d *decoder) delta(w *wire.Writer, e *event) *wire.Problem {
 		w.EmitText(chunks.Chunk{Kind: chunks.Reasoning, Part: e.index.Int()}, text)
 	case "tool_call", "tool-call": // the latter in the dumps of some versions
 		c := chunks.Chunk{Kind: chunks.Fragment, Index: wire.RawIndex(e.index), ID: w.Text(id), Name: w.Text(name), Exact: true}
+		if d.Started&bit(e.index) == 0 {
+			c.Name = "" // perhaps the end of a name
+		}
 		if args.IsObject() {
 			return d.merge(w, c, args)
 		}

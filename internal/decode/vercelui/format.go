@@ -15,8 +15,8 @@
 // come only at the end of the stream, so a step ends when the next step begins.
 //
 // writer.merge joins streams: steps of one begin and end in the middle of those of the
-// other. As long as the input of a call is on its way, no step begins or ends, and what
-// comes belongs to the message of the open one.
+// other. As long as the input of a call is on its way and its step is open, no step begins
+// or ends, and what comes belongs to the message of the open one.
 package vercelui
 
 import (
@@ -83,6 +83,8 @@ type decoder struct {
 	Message string // id of the UI message
 	Open    bool   // a stream has begun and not ended
 	Stepped bool   // a step of the stream has begun
+	Steps   int    // number of open steps, more than one where streams are merged
+	Others  int    // number of open streams that began in a step of another one
 	Plain   string // id of the call whose input is free text
 	Parts   []Part // open content parts
 	Part    int    // number of the latest part
@@ -96,6 +98,8 @@ func (d *decoder) Fields(f *stored.Fields) {
 	f.Text("m", &d.Message)
 	f.Flag("o", &d.Open)
 	f.Flag("s", &d.Stepped)
+	stored.Number(f, "c", &d.Steps)
+	stored.Number(f, "b", &d.Others)
 	f.Text("x", &d.Plain)
 	stored.List(f, "p", &d.Parts, (*Part).fields)
 	stored.Number(f, "n", &d.Part)

@@ -9,10 +9,13 @@ import (
 )
 
 // start begins a stream. Where several streams are merged into one, start repeats:
-// a start of the same message in mid-stream has no effect.
+// a start of the same message in mid-stream begins no message.
 func (d *decoder) start(w *wire.Writer, e *event) {
 	id := w.Text(e.message)
 	if d.Open && (id == "" || id == d.Message) {
+		if d.Steps > 0 {
+			d.Others++
+		}
 		return
 	}
 	*d = d.next(wire.Keep(id))
@@ -23,6 +26,7 @@ func (d *decoder) start(w *wire.Writer, e *event) {
 
 // startStep begins a step. The start of the stream has begun the first one.
 func (d *decoder) startStep(w *wire.Writer) {
+	d.Steps++
 	if len(d.Inputs) > 0 {
 		return
 	}
@@ -37,9 +41,12 @@ func (d *decoder) startStep(w *wire.Writer) {
 }
 
 func (d *decoder) finishStep(w *wire.Writer, e *event) {
-	if e.finish.IsString() && !d.merged(e) {
-		w.Emit(d.finishChunk(w.Text(e.finish)))
+	d.Steps = max(d.Steps-1, 0)
+	if !d.merged(e) {
 		d.Inputs = nil
+		if e.finish.IsString() {
+			w.Emit(d.finishChunk(w.Text(e.finish)))
+		}
 	}
 	if e.usage.IsObject() {
 		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: d.Message, Usage: w.Compact(e.usage.Raw)})
@@ -51,10 +58,11 @@ func (d *decoder) finishStep(w *wire.Writer, e *event) {
 }
 
 // merged reports whether the end of a step or a stream is that of another stream than
-// the one with the input of a call that is on its way. One that was cut off ends it.
+// the one with the input of a call that is on its way: more were open. One that was cut
+// off ends it.
 func (d *decoder) merged(e *event) bool {
 	reason := e.finish.Str
-	return len(d.Inputs) > 0 && (reason == "" || reason == "stop" || reason == "tool-calls")
+	return d.Steps+d.Others > 0 && len(d.Inputs) > 0 && (reason == "" || reason == "stop" || reason == "tool-calls")
 }
 
 // interrupted is the finish reason of a provider's stream that ended without its end. The
@@ -74,6 +82,7 @@ func (d *decoder) finishChunk(reason string) chunks.Chunk {
 // no message, so it is not used.
 func (d *decoder) finish(w *wire.Writer, e *event) {
 	if d.merged(e) {
+		d.Others = max(d.Others-1, 0)
 		return
 	}
 	w.Emit(d.finishChunk(w.Text(e.finish)))

@@ -59,6 +59,7 @@ func (d *decoder) toolInput(w *wire.Writer, e *event, id string, v jsonscan.Valu
 			d.Plain = wire.Keep(id)
 		}
 		d.Inputs.AddNew(id, maxInputs)
+		d.Steps = max(d.Steps, 1) // a program may write a call outside of a step
 		c := d.fragment(w, e, id)
 		c.Opens = true
 		w.Emit(c)
