@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -371,7 +370,7 @@ func TestCluster(t *testing.T) {
 	var ports [3]int
 	var routes []string
 	for i := range ports {
-		ports[i] = freePort(t)
+		ports[i] = testkit.PortOf(t, testkit.FreePort(t))
 		routes = append(routes, fmt.Sprintf("'nats-route://route:password-of-route@127.0.0.1:%d'", ports[i]))
 	}
 	t.Setenv("NATS_ROUTES", "["+strings.Join(routes, ", ")+"]")
@@ -388,15 +387,4 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	tryRoles(t, servers, 3)
-}
-
-// freePort returns a port on which no process listens.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -60,13 +59,8 @@ type testServer struct {
 }
 
 func newTestServer(t testing.TB) *testServer {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
 	s := &testServer{t: t, opts: &server.Options{
-		ServerName: "test", Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, NoSigs: true, NoLog: true, MaxPayload: 1 << 20,
+		ServerName: "test", Host: "127.0.0.1", Port: testkit.PortOf(t, testkit.FreePort(t)), NoSigs: true, NoLog: true, MaxPayload: 1 << 20,
 		JetStream: true, StoreDir: t.TempDir(), SyncInterval: time.Second, JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 4 << 30,
 	}}
 	s.start()

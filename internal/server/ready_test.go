@@ -1,12 +1,12 @@
 package server
 
 import (
-	"net"
 	"net/url"
 	"strings"
 	"testing"
 
 	"streamer/internal/client"
+	"streamer/test/testkit"
 )
 
 // TestReady: a running server is ready, under its address and under the one that
@@ -22,12 +22,7 @@ func TestReady(t *testing.T) {
 			t.Errorf("%s: %v", listen, err)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	if err := client.Ready(t.Context(), l.Addr().String()); err == nil || !strings.Contains(err.Error(), "no server answers") {
+	if err := client.Ready(t.Context(), testkit.FreePort(t)); err == nil || !strings.Contains(err.Error(), "no server answers") {
 		t.Errorf("without a server: %v", err)
 	}
 	if err := client.Ready(t.Context(), "nowhere"); err == nil {

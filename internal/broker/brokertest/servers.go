@@ -3,7 +3,6 @@ package brokertest
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/test/testkit"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -79,13 +79,8 @@ func (c Cluster) Leader(t testing.TB, b *broker.Broker, stream string) *Server {
 func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int
-	for range n { // all are held until the last is known, or two could be the same
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	for _, addr := range testkit.FreePorts(t, n) {
+		ports = append(ports, testkit.PortOf(t, addr))
 	}
 	return ports
 }
