@@ -43,8 +43,8 @@ func (t *agTranscript) ask(id, text string) {
 func (t *agTranscript) frame(data []byte) {
 	var e struct {
 		agEvent
-		Delta    string
-		Metadata json.RawMessage
+		Delta    string          `json:"delta"`
+		Metadata json.RawMessage `json:"metadata"`
 	}
 	if json.Unmarshal(data, &e) != nil {
 		return
