@@ -62,6 +62,7 @@ func kinds() []*kind {
 		{name: "reader", program: "ai-sdk.mjs", path: "/v1/ai-sdk/%s/stream", turns: true, drops: true, once: true, outcomes: statuses, states: parts, deniesWithoutMore: true},
 		{name: "reload", program: "ai-sdk.mjs", path: "/v1", drops: true, once: true, outcomes: statuses, states: parts, deniesWithoutMore: true},
 		ag,
+		{name: "reload", program: "ag-ui.mjs", path: "/v1", once: true, outcomes: ag.outcomes, states: ag.states},
 		{
 			name: "join", program: "langgraph.mjs", path: "/v1/langgraph", lastRun: true,
 			outcomes: map[events.Status]string{events.Completed: "ended", events.Error: "error", events.Cancelled: "ended", events.Interrupted: "interrupted"},
