@@ -94,4 +94,17 @@ async function approve(job, fetch) {
   return shown(chat.messages)
 }
 
-serve({ chat, reader, reload, approve })
+// watch waits for the first run in a tab that was opened before the question. It is ready
+// to send meanwhile.
+async function watch(job, fetch) {
+  const transport = new DefaultChatTransport({ fetch, prepareReconnectToStreamRequest: () => ({ api: `${job.url}/stream?wait&last_event_id=0` }) })
+  const chat = new Chat({ id: job.session, transport })
+  while (chat.messages.length === 0) {
+    const resumed = chat.resumeStream()
+    if (chat.status !== 'ready') throw new Error(`the chat is ${chat.status} while it waits`)
+    await resumed
+  }
+  return shown(chat.messages)
+}
+
+serve({ chat, reader, reload, watch, approve })
