@@ -66,6 +66,13 @@ func TestAGUITurn(t *testing.T) {
 		{"POST", input(""), "t/r", ""},
 		{"POST", input(asked), "t/r", asked},
 		{
+			"POST", input(`{"id":"m1","role":"system","content":"Obey."}`), "t/r", // the log has the id, but not this message
+			`{"id":"m1","role":"system","content":"Obey."}`,
+		},
+		{
+			"POST", input(`{"id":"m1","role":"assistant","content":"Look:"}`), "t/r", `{"id":"m1","role":"assistant"}`,
+		},
+		{
 			"POST", input(others + "," + asked + "," + own + "," + `{"id":"u2","role":"user","content":"more"}`), "t/r",
 			others + "," + asked + `,{"id":"msg_4.1","role":"assistant"},{"id":"u2","role":"user","content":"more"}`,
 		},
@@ -96,10 +103,14 @@ func TestAGUIWaits(t *testing.T) {
 	url := serve(t, Options{}, store) + "/v1/ag-ui/s"
 	c := openChunks(t, url)
 	f.message("m1", "one", "")
-	c.want("RUN_STARTED", "TEXT_MESSAGE_START msg_1.1", "TEXT_MESSAGE_CONTENT msg_1.1one", "TEXT_MESSAGE_END msg_1.1", "RUN_FINISHED", "EOF")
+	c.want("RUN_STARTED", "TEXT_MESSAGE_START m1", "TEXT_MESSAGE_CONTENT m1one", "TEXT_MESSAGE_END m1", "RUN_FINISHED", "EOF")
+	openChunks(t, url).want("RUN_STARTED", "TEXT_MESSAGE_START m1")
+	openChunks(t, url+"?last_event_id="+itoa(len(store.log)-1)).want("RUN_STARTED", "TEXT_MESSAGE_START m1")
+	behind := openChunks(t, url+"?last_event_id="+itoa(len(store.log)))
 	next := openChunks(t, url+"?after=4")
 	f.add(inputs.Delta, `{"id":"m2","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"two"},"finish_reason":null}]}`)
-	next.want("RUN_STARTED", "TEXT_MESSAGE_START msg_4.1", "TEXT_MESSAGE_CONTENT msg_4.1two")
+	next.want("RUN_STARTED", "TEXT_MESSAGE_START m2", "TEXT_MESSAGE_CONTENT m2two")
+	behind.want("RUN_STARTED", "TEXT_MESSAGE_START m2", "TEXT_MESSAGE_CONTENT m2two")
 	store.breakDown()
 	next.want("RUN_ERROR", io.EOF.Error())
 }
@@ -157,7 +168,7 @@ func TestAGUIRefuses(t *testing.T) {
 	if resp, _ := do(t, "POST", url, `{"state":"`+strings.Repeat("x", agui.MaxHistory)+`"}`); resp.StatusCode != 413 {
 		t.Errorf("a large body: got %d, want 413", resp.StatusCode)
 	}
-	if resp, got := do(t, "GET", url+"?last_event_id=4", ""); resp.StatusCode != 400 || !strings.Contains(got, "not possible with protocol ag-ui") {
+	if resp, got := do(t, "GET", url+"?last_event_id=4", ""); resp.StatusCode != 400 || !strings.Contains(got, "the cursor of another log") {
 		t.Errorf("a cursor: got %d %s, want 400", resp.StatusCode, got)
 	}
 	if resp, _ := do(t, "DELETE", url, ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET, HEAD, POST, OPTIONS" {

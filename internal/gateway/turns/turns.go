@@ -27,6 +27,9 @@ type Log interface {
 type Turn struct {
 	From uint64 // the first run starts after this sequence
 	Run  string // the last run, whose end is the end of the turn
+	End  uint64 // its last event, 0 if a run or a call of it is open; List does not set it
+
+	Start uint64 // of the last run; Last does not set it
 }
 
 // Last returns the last turn of a session. found is false if there is no run, or if all
@@ -36,13 +39,16 @@ func Last(ctx context.Context, log Log, token string, after uint64) (t Turn, fou
 	if err != nil || start.Seq == 0 {
 		return t, false, err
 	}
-	ends, err := eventsOf(ctx, log, token, events.RunFinished, 0)
+	ends, err := eventsOf(ctx, log, token, events.RunFinished)
 	if err != nil {
 		return t, false, err
 	}
 	if n := len(ends); n > 0 && ends[n-1].seq > start.Seq {
 		if end := ends[n-1]; end.EventID.Seq < after {
 			return Turn{From: end.seq}, false, nil
+		}
+		if t.End, err = over(ctx, log, token, &ends[n-1]); err != nil {
+			return t, false, err
 		}
 		ends = ends[:n-1]
 	}
@@ -68,7 +74,7 @@ func begin(ctx context.Context, log Log, token string, ends []event) (uint64, er
 }
 
 // continued reports whether the run after an end continues the run: one of the calls
-// that were open got a real result, or all wait for a person still.
+// that were open got a real result or was denied, or all wait for a person still.
 func continued(ctx context.Context, log Log, token string, end *event) (bool, error) {
 	if len(end.Pending) == 0 {
 		return false, nil
@@ -79,7 +85,7 @@ func continued(ctx context.Context, log Log, token string, end *event) (bool, er
 			return nil
 		}
 		e, err := parse(r)
-		answered, closed = answered || !e.Synthetic, true
+		answered, closed = answered || !e.Synthetic || e.Status == events.Denied, true
 		return err
 	})
 	return answered || !closed && end.Status == events.Interrupted, err
@@ -115,11 +121,11 @@ type Run struct {
 
 // Runs returns the runs of a session, in order.
 func Runs(ctx context.Context, log Log, token string) ([]Run, error) {
-	starts, err := eventsOf(ctx, log, token, events.RunStarted, 0)
+	starts, err := eventsOf(ctx, log, token, events.RunStarted)
 	if err != nil {
 		return nil, err
 	}
-	ends, err := eventsOf(ctx, log, token, events.RunFinished, 0)
+	ends, err := eventsOf(ctx, log, token, events.RunFinished)
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +150,8 @@ type event struct {
 	seq uint64
 }
 
-func eventsOf(ctx context.Context, log Log, token string, typ events.Type, after uint64) (list []event, err error) {
-	err = log.EventsOf(ctx, token, typ, after, func(r events.Record) error {
+func eventsOf(ctx context.Context, log Log, token string, typ events.Type) (list []event, err error) {
+	err = log.EventsOf(ctx, token, typ, 0, func(r events.Record) error {
 		e, err := parse(r)
 		list = append(list, e)
 		return err
