@@ -131,7 +131,7 @@ func (d *decoder) fragment(w *wire.Writer, c *Call, id string, u *update) chunks
 	case u.input.Present():
 		f.Args, f.Object = w.Compact(u.input.Raw), true
 		c.Args = c.Args || f.Args != "{}"
-		if c.Blank = !c.Args && u.status.Str == "pending"; c.Blank {
+		if c.Blank = !c.Args && (u.status.Str == "pending" || c.Blank && !u.status.Present()); c.Blank {
 			f.Args, f.Object = "", false
 		}
 	default:

@@ -139,16 +139,8 @@ func (d *decoder) output(w *wire.Writer, e *event, id string) {
 	}
 	d.answered(id)
 	c := chunks.Chunk{Kind: chunks.Result, ID: id, Text: text, Content: content}
-	if e.failed.Kind == jsonscan.True || wire.IsError(e.output) && e.output.Member("content").IsArray() || refused(e.output) { // of MCP, of Mastra
+	if e.failed.Kind == jsonscan.True || wire.OutputFails(e.output) {
 		c.Status = "error"
 	}
 	w.Emit(c)
-}
-
-// refused reports whether an output is that of Mastra for an input, or an output, that is not
-// what the schema of the tool says.
-func refused(output jsonscan.Value) bool {
-	var failed, faults jsonscan.Value
-	output.Read(failed.From("error"), faults.From("validationErrors"))
-	return failed.Kind == jsonscan.True && faults.Present()
 }
