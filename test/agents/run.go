@@ -41,7 +41,7 @@ type command struct {
 const prompt = "Please do the steps."
 
 // limit is the time that a program has for a script.
-const limit = 100 * time.Second
+const limit = 3 * time.Minute
 
 // newRun makes the directories and the model of a run.
 func newRun(p *program, s script, group string, c cache) (*run, error) {
