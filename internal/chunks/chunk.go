@@ -75,7 +75,7 @@ const (
 	Progress
 	// RunStart and RunEnd: the wire states that a run begins or ends. Run; RunStart
 	// has Explicit; RunEnd has Status ("completed", "error", "cancelled",
-	// "interrupted"), Text, the text of the error, and Abandons.
+	// "interrupted"), Text, the text of the error, Abandons and Spares.
 	RunStart
 	RunEnd
 	// Attempt: what is open was abandoned and is tried again (LangGraph
@@ -181,7 +181,8 @@ type Chunk struct {
 	// completed. Of a Finish: the agent does not run the calls of the message whose args
 	// are not complete.
 	Abandons bool
-	// Spares: the calls of the message whose args are complete stay open.
+	// Spares: of a Failure, the calls of the message whose args are complete stay open; of a
+	// RunEnd with Abandons, those whose args are JSON.
 	Spares bool
 	// Aside: the human message interrupts nothing.
 	Aside bool

@@ -58,10 +58,18 @@ func (st *Step) endStream() {
 	st.endFailed()
 }
 
-// abandon closes the open calls of a run that ends without their results.
+// abandon closes the open calls of a run that ends without their results, or only those
+// whose args are no JSON.
 func (st *Step) abandon(c *chunks.Chunk) {
-	if run := st.State.LastRun; c.Abandons {
-		st.closeCalls(func(m *Message) bool { return m.Run == run }, false, events.BySuperseded, "the run ended without a result of the call")
+	if !c.Abandons {
+		return
+	}
+	run := st.State.LastRun
+	for m, call := range st.State.calls() {
+		usable := call.State.Usable || call.State.Status == events.BuildingArgs && call.Usable()
+		if m.Run == run && !(c.Spares && usable) {
+			st.close(m, call, events.Cancelled, events.BySuperseded, "the run ended without a result of the call")
+		}
 	}
 }
 

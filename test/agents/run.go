@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -25,6 +26,9 @@ type run struct {
 	work    string // its working directory
 
 	thread, turn string // of Codex, which names them in its answers
+
+	mu     sync.Mutex
+	output bytes.Buffer // whole lines, of both sides if the program has both
 }
 
 // A command is how a program is started.
@@ -37,7 +41,7 @@ type command struct {
 const prompt = "Please do the steps."
 
 // limit is the time that a program has for a script.
-const limit = 100 * time.Second
+const limit = 3 * time.Minute
 
 // newRun makes the directories and the model of a run.
 func newRun(p *program, s script, group string, c cache) (*run, error) {
@@ -129,11 +133,12 @@ func (r *run) play(ctx context.Context) (stdout []byte, err error) {
 		defer close(stopped)
 		r.interrupt(ctx, cmd.Process, in)
 	}()
-	stdout = r.talk(in, out)
+	r.talk(in, out)
 	cancelled := ctx.Err() != nil
 	cancel()
 	<-stopped
 	_ = cmd.Wait() // its exit status is not a part of a format
+	stdout = r.output.Bytes()
 	switch {
 	case cancelled:
 		err = fmt.Errorf("no end within %s", limit)
@@ -146,20 +151,30 @@ func (r *run) play(ctx context.Context) (stdout []byte, err error) {
 	return stdout, err
 }
 
+// say writes a message to the program.
+func (r *run) say(in io.Writer, v any) {
+	b := append(encode(v), '\n')
+	if r.program.both {
+		r.print(b)
+	}
+	_, _ = in.Write(b) // a program that has ended reads nothing
+}
+
+func (r *run) print(line []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.output.Write(line)
+}
+
 // talk reads the output to its end, and writes what the program is answered.
-func (r *run) talk(in io.WriteCloser, out io.Reader) []byte {
-	var all bytes.Buffer
+func (r *run) talk(in io.WriteCloser, out io.Reader) {
 	reply := func(line []byte) {
 		if r.program.talk == nil {
 			return
 		}
 		list, done := r.program.talk(r, line)
 		for _, v := range list {
-			b := append(encode(v), '\n')
-			_, _ = in.Write(b) // a program that has ended reads nothing
-			if r.program.both {
-				all.Write(b)
-			}
+			r.say(in, v)
 		}
 		if done {
 			_ = in.Close()
@@ -169,11 +184,12 @@ func (r *run) talk(in io.WriteCloser, out io.Reader) []byte {
 		_ = in.Close()
 	}
 	reply(nil)
-	lines := bufio.NewReader(io.TeeReader(out, &all))
+	lines := bufio.NewReader(out)
 	for {
 		line, err := lines.ReadBytes('\n')
+		r.print(line)
 		if err != nil {
-			return all.Bytes()
+			return
 		}
 		reply(line)
 	}
@@ -197,7 +213,7 @@ func (r *run) interrupt(ctx context.Context, p *os.Process, in io.Writer) {
 		<-tick.C
 	}
 	if r.program.stop != nil {
-		_, _ = in.Write(append(encode(r.program.stop(r)), '\n'))
+		r.say(in, r.program.stop(r))
 		return
 	}
 	_ = p.Signal(os.Interrupt)

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -17,6 +18,8 @@ type Call struct {
 	Past    bool   // that message has ended
 	Named   bool
 	Args    bool // it has args, not only an empty object
+	Blank   bool // it has not begun to run, and its empty object was not emitted
+	Sealed  bool // its args are complete
 	Done    bool // it has ended
 	// Output is what the tool has returned so far, as raw JSON. Raw states that it is
 	// rawOutput, which has precedence over content.
@@ -30,6 +33,8 @@ func (c *Call) fields(f *stored.Fields) {
 	f.Flag("p", &c.Past)
 	f.Flag("n", &c.Named)
 	f.Flag("a", &c.Args)
+	f.Flag("b", &c.Blank)
+	f.Flag("s", &c.Sealed)
 	f.Flag("d", &c.Done)
 	f.Text("o", &c.Output)
 	f.Flag("r", &c.Raw)
@@ -46,6 +51,11 @@ func (d *decoder) running(blank bool) bool {
 		}
 	}
 	return false
+}
+
+// cut reports whether a call of the open message ended before it had args, or may.
+func (d *decoder) cut() bool {
+	return d.Discarded || slices.ContainsFunc(d.Calls, func(c Call) bool { return c.Blank })
 }
 
 func (d *decoder) call(id string) *Call {
@@ -78,6 +88,7 @@ func (d *decoder) updateCall(w *wire.Writer, u *update, begins bool) *wire.Probl
 	d.keep(c, u)
 	switch u.status.Str {
 	case "in_progress":
+		d.fillBlank(w, c, id)
 		if c.Args {
 			d.seal(w, c, id)
 		}
@@ -106,17 +117,24 @@ func (d *decoder) open(w *wire.Writer, id string, u *update) *Call {
 	return c
 }
 
-// fragment returns what an update has of a call. Later args replace the former ones.
+// fragment returns what an update has of a call. Later args replace the former ones, but
+// those of a request for permission are what the person sees, and may be fewer. The empty
+// object of a call that is only pending states nothing yet.
 func (d *decoder) fragment(w *wire.Writer, c *Call, id string, u *update) chunks.Chunk {
 	f := chunks.Chunk{Kind: chunks.Fragment, Message: c.Message, ID: id}
 	if !c.Named {
 		f.Name = d.name(w, u)
 		f.Final, c.Named = f.Name != "", f.Name != ""
 	}
-	if u.input.Present() {
+	switch {
+	case u.asks && c.Sealed && u.input.Present():
+	case u.input.Present():
 		f.Args, f.Object = w.Compact(u.input.Raw), true
 		c.Args = c.Args || f.Args != "{}"
-	} else {
+		if c.Blank = !c.Args && (u.status.Str == "pending" || c.Blank && !u.status.Present()); c.Blank {
+			f.Args, f.Object = "", false
+		}
+	default:
 		w.UnknownMembers("the update", u.whole, "sessionUpdate", "toolCallId", "content", "rawOutput", "_meta")
 	}
 	return f
@@ -139,17 +157,31 @@ func (d *decoder) name(w *wire.Writer, u *update) string {
 	return cmp.Or(title, kind)
 }
 
+// fillBlank emits the empty object of a call that is no longer only pending.
+func (d *decoder) fillBlank(w *wire.Writer, c *Call, id string) {
+	if c.Blank {
+		w.Emit(chunks.Chunk{Kind: chunks.Fragment, Message: c.Message, ID: id, Args: "{}", Object: true})
+	}
+	c.Blank = false
+}
+
 // seal completes the args of a call. The end of its message has completed them, too.
 func (d *decoder) seal(w *wire.Writer, c *Call, id string) {
 	if !c.Past && !c.Done {
+		d.fillBlank(w, c, id)
 		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, ID: id})
+		c.Sealed = true
 	}
 }
 
 // result emits the end of a call. A call that has ended may have another one, which is
-// late.
+// late. One that failed before it had args was discarded.
 func (d *decoder) result(w *wire.Writer, c *Call, id string, u *update) {
-	d.seal(w, c, id)
+	if c.Blank && u.status.Str != "completed" {
+		d.Discarded = true
+	} else {
+		d.seal(w, c, id)
+	}
 	if c.Done && !u.output.Present() && !u.content.IsArray() {
 		return
 	}
@@ -157,6 +189,9 @@ func (d *decoder) result(w *wire.Writer, c *Call, id string, u *update) {
 	switch u.status.Str {
 	case "failed":
 		out.Status = "error"
+		if d.Cancelled || u.output.Member("outcome").Str == "cancelled" { // of Qwen Code
+			out.Status = "cancelled"
+		}
 		var denied bool
 		if d.Denied, denied = take(d.Denied, c.ID); denied {
 			out.Status = "denied"

@@ -96,10 +96,12 @@ type decoder struct {
 	Message  string // id of the open message
 	Open     bool   // a message has begun
 	Answered bool   // a call of the message has its result
-	Part     int    // number of the content of the message
-	Written  bool   // that content has begun
-	Asking   bool   // the last update was a piece of a human message
-	Asked    string // the id of that message
+	// Discarded: a call of the message ended before it had args.
+	Discarded bool
+	Part      int    // number of the content of the message
+	Written   bool   // that content has begun
+	Asking    bool   // the last update was a piece of a human message
+	Asked     string // the id of that message
 
 	Calls []Call // the latest calls, oldest first
 }
@@ -114,6 +116,7 @@ func (d *decoder) Fields(f *stored.Fields) {
 	f.Text("m", &d.Message)
 	f.Flag("o", &d.Open)
 	f.Flag("a", &d.Answered)
+	f.Flag("d", &d.Discarded)
 	stored.Number(f, "p", &d.Part)
 	f.Flag("w", &d.Written)
 	f.Flag("u", &d.Asking)

@@ -88,7 +88,7 @@ func (d *decoder) endTurn(w *wire.Writer, reason string) {
 	}
 	if d.Open {
 		c := d.chunk(chunks.Finish)
-		c.Reason, c.Truncated = reason, reason == "max_tokens" || end.Status == "cancelled"
+		c.Reason, c.Truncated = reason, d.cut() || reason == "max_tokens" || end.Status == "cancelled"
 		w.Emit(c)
 	}
 	d.end(w, end)
@@ -115,7 +115,7 @@ const denial = "The tool call was denied."
 // ask reads a request for a permission. It has the call as far as it changed. Some
 // agents do not name the call. Then all open calls wait.
 func (d *decoder) ask(w *wire.Writer, m *message) *wire.Problem {
-	var u update
+	u := update{asks: true}
 	u.read(m.params.Member("toolCall"))
 	if !u.call.Present() {
 		u.call = m.params.Member("toolCallId")

@@ -11,6 +11,7 @@ type update struct {
 	call, title, toolKind, status, input, output jsonscan.Value
 	name, parent                                 jsonscan.Value // that Claude Code adds
 	whole                                        jsonscan.Value
+	asks                                         bool // it is that of a request for permission
 }
 
 func (u *update) read(v jsonscan.Value) {
@@ -130,13 +131,15 @@ func (d *decoder) begin(w *wire.Writer, id string) {
 	// A message with calls whose args may still come ends with the run.
 	ends := !d.running(true)
 	if d.Open && ends {
-		w.Emit(d.chunk(chunks.Finish))
+		c := d.chunk(chunks.Finish)
+		c.Truncated = d.cut()
+		w.Emit(c)
 		w.Emit(d.chunk(chunks.Ended))
 		for i := range d.Calls {
 			d.Calls[i].Past = true
 		}
 	}
-	d.Run, d.Open, d.Answered, d.Part, d.Written, d.Message = true, true, false, 0, false, wire.Keep(id)
+	d.Run, d.Open, d.Answered, d.Discarded, d.Part, d.Written, d.Message = true, true, false, false, 0, false, wire.Keep(id)
 	c := d.chunk(chunks.Start)
 	c.Role, c.Fresh = "assistant", ends
 	w.Emit(c)

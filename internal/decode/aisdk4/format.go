@@ -283,7 +283,7 @@ func (d *decoder) approval(w *wire.Writer, v jsonscan.Value) *wire.Problem {
 
 func (d *decoder) result(w *wire.Writer, id string, v, failed jsonscan.Value, preliminary bool) {
 	c := chunks.Chunk{Kind: chunks.Result, ID: id}
-	if failed.Kind == jsonscan.True || wire.IsError(v) && v.Member("content").IsArray() { // of MCP
+	if failed.Kind == jsonscan.True || wire.OutputFails(v) {
 		c.Status = "error"
 	}
 	if v.IsString() {

@@ -78,6 +78,9 @@ func (d *Decoder) toolResult(w *wire.Writer, parent string, v, line jsonscan.Val
 				list[0].Status = cmp.Or(NotRun(w, &list[0], e.Value.Member("non_execution_kind"), e.Value.Member("permission_decision")), list[0].Status)
 			}
 		}
+		if d.Qwen && strings.HasPrefix(text, "[Operation Cancelled]") {
+			list[0].Status = "cancelled"
+		}
 	}
 	return problem
 }

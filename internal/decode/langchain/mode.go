@@ -78,7 +78,7 @@ func (d *decoder) event(w *wire.Writer, mode, ns string, payload jsonscan.Value)
 		text := cmp.Or(w.Text(payload.Member("message")), w.FailureText(payload.Member("error")))
 		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "error", Text: text})
 	case "end":
-		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "completed"})
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "completed", Abandons: true, Spares: true})
 	case "custom", "debug", "tasks", "checkpoints", "tools": // have no calls, or repeat them
 	default:
 		if isTraceName(mode) {

@@ -166,7 +166,9 @@ func (d *decoder) protocolLife(w *wire.Writer, ns string, data jsonscan.Value) {
 	switch event.Str {
 	case "started", "running":
 		c.Kind, c.Explicit = chunks.RunStart, true
-	case "completed", "interrupted":
+	case "completed": // no tool runs what is in invalid_tool_calls
+		c.Status, c.Abandons, c.Spares = event.Str, true, true
+	case "interrupted":
 		c.Status = event.Str
 	case "failed":
 		c.Status, c.Text = "error", w.FailureText(failure)

@@ -137,7 +137,7 @@ func (d *decoder) output(w *wire.Writer, e *event, id string) {
 	}
 	d.answered(id)
 	c := chunks.Chunk{Kind: chunks.Result, ID: id, Text: text, Content: content}
-	if e.failed.Kind == jsonscan.True || wire.IsError(e.output) && e.output.Member("content").IsArray() { // of MCP
+	if e.failed.Kind == jsonscan.True || wire.OutputFails(e.output) {
 		c.Status = "error"
 	}
 	w.Emit(c)

@@ -87,6 +87,14 @@ func IsError(result jsonscan.Value) bool {
 	return camel.Kind == jsonscan.True || snake.Kind == jsonscan.True
 }
 
+// OutputFails reports whether the output of a tool of the AI SDK is that of an MCP tool which
+// failed, or of a tool of Mastra whose input or output is not what its schema says.
+func OutputFails(output jsonscan.Value) bool {
+	var content, failed, faults jsonscan.Value
+	output.Read(content.From("content"), failed.From("error"), faults.From("validationErrors"))
+	return content.IsArray() && IsError(output) || failed.Kind == jsonscan.True && faults.Present()
+}
+
 // LastOf returns the last element of an array.
 func LastOf(list jsonscan.Value) (last jsonscan.Value) {
 	for e := list.Elements(); e.Next(); {
