@@ -1,9 +1,14 @@
 // What the adapters of frameworks share: the published stream of a model, and its calls.
 
+import { StreamerError, Suspended } from "./errors.js";
+
 /** Adapter belongs to one run of one agent, whose model answers one request at a time. */
 export class Adapter {
   #published = Promise.resolve();
   #since; // the first input of the newest stream
+  #answered; // the ids of earlier calls that a person answered
+  /** The ids of calls whose results are in the log. */
+  stored = new Set();
 
   /**
    * @param {import("./session.js").Session} session
@@ -15,7 +20,8 @@ export class Adapter {
   }
 
   /** Publishes an answer of the model. A failure is a warning: the agent goes on. */
-  publish(stream, options) {
+  publish(stream, { answered, ...options } = {}) {
+    this.#answered = answered;
     this.#since = new Promise((resolve) => {
       this.#published = this.session.follow(stream, { ...this.options, ...options, onStart: resolve }).then(
         () => resolve(),
@@ -30,7 +36,11 @@ export class Adapter {
 
   /** Executes a call of the newest answer, by the id of the provider. */
   async run(id, args, tool, options) {
-    return this.session.run({ id, tool_args: args, since: await this.#since }, tool, options);
+    const since = this.#answered?.has(id) ? 0 : await this.#since;
+    const end = this.session.run({ id, tool_args: args, since }, tool, options);
+    const stored = () => this.stored.add(id);
+    end.then(stored, (error) => error instanceof StreamerError || error instanceof Suspended || stored());
+    return end;
   }
 
   /** Ends the run when all is published. */

@@ -1,6 +1,7 @@
 // The adapter of the AI SDK: a middleware for the model, and tools that can be stopped.
 
 import { Adapter } from "./adapter.js";
+import { chat } from "./chat.js";
 import { nonce } from "./http.js";
 
 const FORMAT = "vercel-ui"; // which has the parts of a model's stream, and steps around them
@@ -30,6 +31,7 @@ export function aiSdk(session, options) {
       },
     },
     tools: (tools) => Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, stoppable(adapter, tool)])),
+    chat: (request, agent) => chat(adapter, request, agent),
     end: (reason) => adapter.end(reason),
   };
 }
