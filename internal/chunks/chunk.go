@@ -65,12 +65,13 @@ const (
 	HumanText
 	// Await: a call waits for a person. ID where the wire names the call, else
 	// all open calls whose args are complete (of Namespace, where given);
-	// Why, InterruptID.
+	// Why, InterruptID, Content.
 	Await
 	// Resume: the wait of a call ended, and its tool may run. InterruptID of the
 	// Await; Text, the answer.
 	Resume
-	// Progress: the tool is alive. ID, Call, Text, Percent.
+	// Progress: the tool is alive. ID, Call, Text, Percent. With InterruptID it is about an
+	// approval for which no person is asked: its request if it has Content, or that it was given.
 	Progress
 	// RunStart and RunEnd: the wire states that a run begins or ends. Run; RunStart
 	// has Explicit; RunEnd has Status ("completed", "error", "cancelled",
@@ -152,7 +153,7 @@ type Chunk struct {
 
 	Part      int
 	Text      string
-	Content   string // of a Result whose content is not a string: raw JSON
+	Content   string // raw JSON: of a Result whose content is not a string; of a question, an object with what else the wire states
 	Status    string // of a Result: success (also ""), error, denied, cancelled; of a RunEnd
 	Truncated bool
 	// Wait is the silence that ends the message of a Finish after which content

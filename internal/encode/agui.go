@@ -35,6 +35,8 @@ type agUI struct {
 	question    *agHuman     // the one that is open
 	known       knownTexts
 	echoed      map[string]string // subagents of the messages that the client sent and the stream repeats
+	stored      map[string]bool   // ids of messages of the turn, see Opening
+	ids         messageIDs
 	subagents   []*agSubagent
 	callIDs
 }
@@ -80,6 +82,7 @@ func (a *agUI) sendDelta(kind, idName, id, text string) {
 // Open appends a comment, so that the client gets the headers at once.
 func (a *agUI) Open(dst []byte, o Opening) []byte {
 	a.session, a.last, a.client = o.Session, o.Run, o.Client
+	a.stored, a.ids.earlier = o.Stored, o.Earlier
 	return append(dst, ": stream-open\n\n"...)
 }
 

@@ -8,8 +8,8 @@ import (
 	"streamer/internal/events"
 )
 
-// Ids of messages are made of the id of the event with which the message or the call
-// began, so they are the same in each stream, and unique in the session.
+// Ids that the input does not have are made of the id of the event with which the message
+// or the call began, so they are the same in each stream, and unique in the session.
 const (
 	messagePrefix = "msg_"
 	resultPrefix  = "res_"
@@ -52,7 +52,7 @@ func (a *agUI) echo(messages []json.RawMessage) []json.RawMessage {
 			continue
 		}
 		switch {
-		case !repeated(m.ID, a.first):
+		case !a.repeats(&m):
 			if m.Role == "user" && !strings.HasPrefix(m.ID, messagePrefix) { // not one of an earlier stream
 				a.known.add(m.ID, m.Content)
 			}
@@ -71,6 +71,12 @@ func (a *agUI) echo(messages []json.RawMessage) []json.RawMessage {
 	return list
 }
 
+// repeats reports whether the stream repeats a message of the client.
+func (a *agUI) repeats(m *agHistoryMessage) bool {
+	id := reasoningPart.ReplaceAllString(m.ID, "")
+	return repeated(m.ID, a.first) || m.Role != "user" && a.stored[id] && !a.ids.earlier[id]
+}
+
 // emptied returns a message without its content. An omitted message would lose its
 // place, and reasoning that is omitted is kept by the client.
 func emptied(m agHistoryMessage) json.RawMessage {
@@ -84,19 +90,19 @@ func emptied(m agHistoryMessage) json.RawMessage {
 	return json.RawMessage(`{"id":` + string(events.Quote(m.ID)) + `,"role":` + string(events.Quote(m.Role)) + end)
 }
 
-// knownTexts are the messages of users that a client has: their ids, and the digests
-// of their texts. The zero value is empty.
+// knownTexts are the messages of users that a client has: the texts by their ids, and the
+// digests of the texts. The zero value is empty.
 type knownTexts struct {
-	ids   map[string]bool
+	ids   map[string]string
 	texts map[[sha256.Size]byte]bool
 }
 
 // add adds a message. Its content is a string, or a list of parts with texts.
 func (k *knownTexts) add(id string, content json.RawMessage) {
 	if k.ids == nil {
-		k.ids, k.texts = map[string]bool{}, map[[sha256.Size]byte]bool{}
+		k.ids, k.texts = map[string]string{}, map[[sha256.Size]byte]bool{}
 	}
-	k.ids[id] = true
+	k.ids[id] = ""
 	var text string
 	if json.Unmarshal(content, &text) != nil {
 		var parts []struct{ Text string }
@@ -107,9 +113,19 @@ func (k *knownTexts) add(id string, content json.RawMessage) {
 			text += p.Text
 		}
 	}
-	k.texts[sha256.Sum256([]byte(text))] = true
+	k.ids[id], k.texts[sha256.Sum256([]byte(text))] = text, true
 }
 
-func (k *knownTexts) has(id, text string) bool {
-	return k.ids[id] || k.texts[sha256.Sum256([]byte(text))]
+// rest returns what a client lacks of a message: all, nothing, or the end if its stream was
+// cut off in the message.
+func (k *knownTexts) rest(id, text string) string {
+	has, known := k.ids[id]
+	rest, begins := strings.CutPrefix(text, has)
+	switch {
+	case k.texts[sha256.Sum256([]byte(text))], known && !begins:
+		return ""
+	case known:
+		return rest
+	}
+	return text
 }

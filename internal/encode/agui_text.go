@@ -15,6 +15,8 @@ type agMessage struct {
 	id     string
 	open   bool // TEXT_MESSAGE_START was sent
 	hidden bool // it is written for the model only
+
+	reasoning bool // it is reasoning only, of which no part has begun
 }
 
 type agTextData struct {
@@ -36,7 +38,7 @@ func (a *agUI) message(e *events.Event) *agMessage {
 	if i := slices.IndexFunc(a.messages, func(m *agMessage) bool { return m.place == place }); i >= 0 {
 		return a.messages[i]
 	}
-	m := &agMessage{place: place, id: messageID(e.EventID), hidden: isPrompt(e.Role)}
+	m := &agMessage{place: place, id: a.ids.take(e, messageID(e.EventID)), hidden: isPrompt(e.Role), reasoning: e.Role == "reasoning"}
 	a.messages = append(a.messages, m)
 	return m
 }
@@ -104,7 +106,10 @@ func (a *agUI) startPart(m *agMessage, p textPart) {
 	if p.kind == "text" {
 		a.begin(m)
 	} else {
-		p.id = m.id + "_r" + strconv.Itoa(p.part)
+		if p.id = m.id; !m.reasoning {
+			p.id += "_r" + strconv.Itoa(p.part)
+		}
+		m.reasoning = false
 		tag := a.tag(p.id, m.place.Namespace)
 		a.send(agEvent{Type: "REASONING_START", MessageID: p.id, SubagentRunID: tag})
 		a.send(agEvent{Type: "REASONING_MESSAGE_START", MessageID: p.id, Role: "reasoning", SubagentRunID: tag, Metadata: &agMetadata{m.data()}})
@@ -155,7 +160,7 @@ func (a *agUI) human(e *events.Event) {
 	h := a.question
 	if h == nil || h.place != placeOf(e) || e.Offset.Bytes() <= 0 {
 		a.endHuman()
-		h = &agHuman{place: placeOf(e), id: messageID(e.EventID)}
+		h = &agHuman{place: placeOf(e), id: a.ids.take(e, messageID(e.EventID))}
 		a.question = h
 	}
 	if h.text += e.Content; h.open || len(h.text) > maxHeld {
@@ -184,8 +189,11 @@ func (a *agUI) sendHuman(h *agHuman) {
 func (a *agUI) endHuman() {
 	h := a.question
 	a.question = nil
-	if h == nil || !h.open && a.known.has(h.place.MessageID, h.text) {
+	if h == nil {
 		return
+	}
+	if !h.open {
+		h.text = a.known.rest(h.place.MessageID, h.text)
 	}
 	a.sendHuman(h)
 	if h.open {

@@ -27,6 +27,8 @@ type aiSDK struct {
 	deltas  deltas
 	last    string // the run whose end is the end of the stream; "" means the first
 	started bool
+	message string // id of the message
+	begun   bool   // its start was sent
 	done    bool
 	step    aiStep
 	steps   int        // number of steps that began, with those that were reset
@@ -34,6 +36,7 @@ type aiSDK struct {
 	parts   []textPart // the open ones
 	nextID  int        // of a content part
 	callIDs
+	ids     messageIDs
 	prompts []events.Place // of the open messages for the model
 	reason  string         // the last finish reason of the model
 }
@@ -58,11 +61,18 @@ type aiChunk struct {
 	Data             any             `json:"data,omitempty"`
 }
 
-func (a *aiSDK) send(c aiChunk) { a.dst = dataFrame(a.dst, c) }
+// send appends a chunk, after the start of the message.
+func (a *aiSDK) send(c aiChunk) {
+	if !a.begun {
+		a.begun = true
+		a.dst = dataFrame(a.dst, aiChunk{Type: "start", MessageID: a.message})
+	}
+	a.dst = dataFrame(a.dst, c)
+}
 
 // Open appends a comment, so that the client gets the headers at once.
 func (a *aiSDK) Open(dst []byte, o Opening) []byte {
-	a.last = o.Run
+	a.last, a.ids.earlier = o.Run, o.Earlier
 	return append(dst, ": stream-open\n\n"...)
 }
 
@@ -98,15 +108,14 @@ func (a *aiSDK) sendText(s source, text string) {
 	}
 }
 
-// startRun begins the message. Its id is that of the first run of the turn, so that
-// a client that replays the turn replaces the message. A run that continues the turn
-// continues the message.
+// startRun begins the message. Its id is that of the first message of the turn, or of the
+// first run if that has none, so that a client that replays the turn replaces the message.
+// A run that continues the turn continues the message.
 func (a *aiSDK) startRun(e *events.Event) {
 	if a.started {
 		return
 	}
-	a.started = true
-	a.send(aiChunk{Type: "start", MessageID: e.Run})
+	a.started, a.message = true, e.Run
 }
 
 // endRun ends what the run has left open, and the message if the run is the last of

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"streamer/internal/events"
+	"streamer/internal/jsonscan"
 )
 
 type aiCall struct {
@@ -14,8 +15,13 @@ type aiCall struct {
 	provider bool // the provider executes it
 	complete bool // tool-input-available was sent; never for invalid args
 	invalid  string
+	text     []byte // the input so far, at most maxCut of it, until it is complete
 	approval string // id of the request that was sent, "" if none was
+	approved *bool  // the response that was sent, nil if none was
 }
+
+// maxCut is the maximum number of bytes of incomplete args that are shown at their end.
+const maxCut = 64 << 10
 
 // aiToolMetadata is in the part of a call. The client shows it as it is.
 type aiToolMetadata struct {
@@ -47,6 +53,7 @@ func (a *aiSDK) sendArgs(c *aiCall, text string) {
 }
 
 func (a *aiSDK) sendInput(c *aiCall, delta string) {
+	c.text = append(c.text, delta[:min(len(delta), maxCut-len(c.text))]...)
 	a.dst = deltaFrame(a.dst, "tool-input-delta", 0, "toolCallId", c.id, "inputTextDelta", delta)
 }
 
@@ -71,7 +78,7 @@ func (a *aiSDK) completeArgs(e *events.Event) {
 		input = events.Quote(text)
 	}
 	a.sendRest(c, text, input)
-	c.complete = true
+	c.complete, c.text = true, nil
 	a.send(aiChunk{Type: "tool-input-available", ToolCallID: c.id, ToolName: c.name, Input: input, ProviderExecuted: c.provider})
 }
 
@@ -101,20 +108,33 @@ func (a *aiSDK) await(e *events.Event) {
 	if id == "" || slices.ContainsFunc(a.calls, func(o *aiCall) bool { return o != c && o.approval == id }) {
 		id = strings.TrimPrefix(id+"~"+c.call, "~")
 	}
-	c.approval = id
-	a.send(aiChunk{Type: "tool-approval-request", ToolCallID: c.id, ApprovalID: id})
+	a.request(c, id, e.Request)
 }
 
-// progress appends a data part, which replaces that of the previous progress. A
-// preliminary output would show the call as completed.
+// request appends the request of an approval with the members that the wire has.
+func (a *aiSDK) request(c *aiCall, id string, members json.RawMessage) {
+	c.approval, c.approved = id, nil
+	a.dst = append(a.dst, `data: {"type":"tool-approval-request"`...)
+	a.dst = appendMember(a.dst, "toolCallId", c.id)
+	a.dst = appendMember(a.dst, "approvalId", id)
+	if len(members) > len("{}") {
+		a.dst = append(append(a.dst, ','), members[1:len(members)-1]...)
+	}
+	a.dst = append(a.dst, "}\n\n"...)
+}
+
+// progress appends the request of an approval for which no person is asked, the response to
+// one, or a data part, which replaces that of the previous progress. A preliminary output
+// would show the call as completed.
 func (a *aiSDK) progress(e *events.Event) {
 	c := findCall(a.calls, e.Call)
 	switch {
 	case c == nil:
-	case e.Type == events.ToolCallAnswered:
-		a.respond(c, e.Status != events.Denied)
-		c.approval = ""
-	default:
+	case len(e.Request) > 0:
+		a.request(c, e.InterruptID, e.Request)
+	case e.Status != "":
+		a.respond(c, e.Status != events.Denied, answerText(e))
+	case e.Percent != nil || e.Progress != "" && !isClaim(e.Progress):
 		a.send(aiChunk{Type: "data-streamer-progress", ID: c.id, Data: progressData{c.id, e.Progress, e.Percent}})
 	}
 }
@@ -126,22 +146,34 @@ func (a *aiSDK) result(e *events.Event) {
 	}
 	m := &aiToolMetadata{c.data.ended(e.Status, e.Reason)}
 	m.Streamer.DurationMS, m.Streamer.RunMS = e.DurationMS, e.RunMS
-	switch e.Status {
-	case events.Completed:
+	switch {
+	case e.Status == events.Completed:
 		a.remove(c, "")
-		a.respond(c, true)
+		a.respond(c, true, "")
 		output := e.ToolResult
 		if len(output) == 0 {
 			output = json.RawMessage("null")
 		}
 		a.send(aiChunk{Type: "tool-output-available", ToolCallID: c.id, Output: output, ToolMetadata: m})
-	case events.Denied:
-		a.remove(c, "")
-		a.respond(c, false)
-		a.send(aiChunk{Type: "tool-output-denied", ToolCallID: c.id})
+	case e.Status == events.Denied && c.complete:
+		a.deny(c, denialReason(e))
 	default:
+		if e.Status == events.Error && !e.Synthetic {
+			a.respond(c, true, "") // the tool ran
+		}
 		a.fail(c, resultText(e), m)
 	}
+}
+
+// deny ends a call as denied. The client has its reason from the response to a request, so
+// one that nobody was asked about gets both.
+func (a *aiSDK) deny(c *aiCall, reason string) {
+	a.remove(c, "")
+	if c.approval == "" || c.approved != nil && *c.approved {
+		a.request(c, c.call, json.RawMessage(`{"isAutomatic":true}`))
+	}
+	a.respond(c, false, reason)
+	a.send(aiChunk{Type: "tool-output-denied", ToolCallID: c.id})
 }
 
 // parent appends a data part that names the call that caused another one. The part of
@@ -151,21 +183,38 @@ func (a *aiSDK) parent(e *events.Event) {
 	a.send(aiChunk{Type: "data-streamer-parent", ID: id, Data: parentData{id, a.of(e.ParentCall)}})
 }
 
-func (a *aiSDK) respond(c *aiCall, approved bool) {
-	if c.approval != "" {
-		a.send(aiChunk{Type: "tool-approval-response", ApprovalID: c.approval, Approved: &approved})
+func (a *aiSDK) respond(c *aiCall, approved bool, reason string) {
+	if c.approval != "" && c.approved == nil {
+		c.approved = &approved
+		a.send(aiChunk{Type: "tool-approval-response", ApprovalID: c.approval, Approved: &approved, Reason: reason})
 	}
 }
 
-// fail ends a call with an error. Invalid args are in a tool-input-error: the client
-// finds the call, because its step does not finish before.
+// fail ends a call with an error. Args that are invalid or incomplete are in a
+// tool-input-error: the client finds the call, because its step does not finish before.
+// Without it, some clients drop the call at an abort.
 func (a *aiSDK) fail(c *aiCall, text string, m *aiToolMetadata) {
 	a.remove(c, m.Streamer.Reason)
-	if c.invalid != "" {
-		a.send(aiChunk{Type: "tool-input-error", ToolCallID: c.id, ToolName: c.name, Input: events.Quote(c.invalid), ErrorText: text, ProviderExecuted: c.provider, ToolMetadata: m})
+	if !c.complete {
+		a.send(aiChunk{Type: "tool-input-error", ToolCallID: c.id, ToolName: c.name, Input: c.input(), ErrorText: text, ProviderExecuted: c.provider, ToolMetadata: m})
 		return
 	}
 	a.send(aiChunk{Type: "tool-output-error", ToolCallID: c.id, ErrorText: text, ToolMetadata: m})
+}
+
+// input returns the input of a call without complete args: invalid args as they are, and
+// those that were cut with the end that makes them JSON.
+func (c *aiCall) input() json.RawMessage {
+	var cut jsonscan.Scanner
+	switch {
+	case c.invalid != "":
+		return events.Quote(c.invalid)
+	case cut.Write(string(c.text)) == jsonscan.Bad:
+		return events.Quote(string(c.text))
+	case len(c.text) == 0:
+		return json.RawMessage("{}")
+	}
+	return cut.AppendEnd(c.text)
 }
 
 // remove removes a call that ends for a reason, and appends the args of it that are

@@ -105,6 +105,9 @@ func (a *aiSDK) startMessage(e *events.Event) {
 		a.prompts = append(a.prompts, *e.Place)
 		return
 	}
+	if !a.begun {
+		a.message = a.ids.take(e, a.message)
+	}
 	if a.step.open && a.step.messages == 0 && !a.inputOpen() {
 		a.endParts()
 		if a.step.replaced() && !a.callsInStep() {

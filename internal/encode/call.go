@@ -154,6 +154,35 @@ func resultText(e *events.Event) string {
 	return reasonText(e.Reason, "The tool failed without a text.")
 }
 
+// denialReason returns the reason that was given for a denial, or "".
+func denialReason(e *events.Event) (text string) {
+	if e.Synthetic {
+		return e.Reason.Detail
+	}
+	if json.Unmarshal(e.ToolResult, &text) != nil || text == noReason {
+		return ""
+	}
+	return text
+}
+
+// noReason is the result of a denied call if the wire has no reason.
+const noReason = "The tool call was denied."
+
+// answerText returns the text of the answer to a question: what a person replied, or what
+// the wire states.
+func answerText(e *events.Event) (text string) {
+	if e.Type != events.ToolCallAnswered || json.Unmarshal(e.Value, &text) != nil {
+		return e.Progress
+	}
+	return text
+}
+
+// isClaim reports whether a progress is the one with which a process of a client package
+// claims a call, or ends its claim. It is no news of the tool.
+func isClaim(progress string) bool {
+	return progress == "running" || progress == "suspended, to be run again"
+}
+
 // contentOf returns the text of a result: a string as it is, other JSON as it is
 // written.
 func contentOf(e *events.Event) string {

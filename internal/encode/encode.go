@@ -40,6 +40,9 @@ type Protocol struct {
 	// Waits states that the stream of a session without runs waits for the first one.
 	// Otherwise the client expects to be answered that there is none.
 	Waits bool
+	// OpenOnly states that clients ask for a run that goes on: one that has ended is
+	// streamed only to a client that names what it has.
+	OpenOnly bool
 	// CutShort states that clients take any orderly end of a stream for the end of
 	// its run. A stream that the server ends before Done is cut off, so that clients
 	// reconnect.
@@ -64,7 +67,10 @@ type Opening struct {
 	Now         events.Time
 	HeartbeatMS int64 // interval without data before a heartbeat
 	RetryMS     int64 // reconnection delay
-	Client      *Client
+	// Of a stream ByRun: the ids of the messages of earlier turns, and of those of its turn
+	// that are stored, as the input has them.
+	Earlier, Stored map[string]bool
+	Client          *Client
 }
 
 // Client is what the client of a stream sent about itself, in protocols in which it
@@ -131,7 +137,7 @@ func Parse(r events.Record) *events.Event {
 // protocols lists the protocols. The first is the default.
 var protocols = [...]Protocol{
 	{Name: "native", Stateless: true, New: func() Encoder { return native{} }},
-	{Name: "ai-sdk", Header: aiHeader, ByRun: true, Inline: true, CutShort: true, New: func() Encoder { return new(aiSDK) }},
+	{Name: "ai-sdk", Header: aiHeader, ByRun: true, Inline: true, OpenOnly: true, CutShort: true, New: func() Encoder { return new(aiSDK) }},
 	{Name: "ag-ui", ByRun: true, Inline: true, Waits: true, New: func() Encoder { return new(agUI) }},
 	{Name: "langgraph", ByRun: true, Whole: true, Inline: true, CutShort: true, New: func() Encoder { return new(langGraph) }},
 	{Name: "agent-protocol", Whole: true, Inline: true, CutShort: true, New: func() Encoder { return new(agentProtocol) }},

@@ -89,7 +89,7 @@ func (l *inputLog) turns() (list []turnOf) {
 		starts, last = append(starts, from), l.read[i].Run
 	}
 	for _, i := range slices.Backward(starts) {
-		list = append(list, turnOf{last, l.log[i:], l.read[i:]})
+		list = append(list, turnOf{last, l.log[i:], l.read[i:], messageIDsOf(l.read[:i]), messageIDsOf(l.read[i:])})
 	}
 	return list
 }
@@ -99,6 +99,19 @@ type turnOf struct {
 	run  string // the last
 	log  []events.Record
 	read []*events.Event // parsed once for all encoders; nil if each is to be parsed
+
+	earlier, stored map[string]bool // see Opening
+}
+
+// messageIDsOf returns the ids of the messages in events.
+func messageIDsOf(list []*events.Event) map[string]bool {
+	ids := map[string]bool{}
+	for _, e := range list {
+		if e.Type == events.MessageStarted || e.Type == events.HumanMessage {
+			ids[placeOf(e).MessageID] = true
+		}
+	}
+	return ids
 }
 
 // encodeEvent appends the frames of event i.
@@ -114,7 +127,7 @@ func (u *turnOf) encodeEvent(dst []byte, enc Encoder, i int) []byte {
 // stored when the client connects. It ends when the encoder is done.
 func (u *turnOf) encode(t testing.TB, protocol string, history int) ([]byte, bool) {
 	enc := open(t, protocol)
-	b := enc.Open(nil, Opening{Session: "s", Run: u.run})
+	b := enc.Open(nil, Opening{Session: "s", Run: u.run, Earlier: u.earlier})
 	for i, r := range u.log {
 		if i == history {
 			b = enc.Live(b, r.Seq)

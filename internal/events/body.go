@@ -89,6 +89,7 @@ func (w *writer) content(e *Event) {
 
 func (w *writer) waiting(e *Event) {
 	w.text("interrupt_id", e.InterruptID)
+	w.raw("request", e.Request)
 	w.text("decision", e.Decision)
 	w.raw("value", e.Value)
 	w.text("message", e.Progress)

@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"fmt"
+
 	"streamer/internal/chunks"
 	"streamer/internal/events"
 )
@@ -49,4 +51,15 @@ func (st *Step) awaitCall(m *Message, call *Call, c *chunks.Chunk) {
 	s.setDeadline(st.State.Time, st.Rules, call.Name)
 	e := st.emitCall(events.ToolCallAwaiting, m, call)
 	e.Kind, e.InterruptID, e.Deadline = clone(c.Why), s.interruptID(), at(s.Deadline)
+	st.setRequest(e, c)
+}
+
+// setRequest sets what the wire states of a question. One that is too long is reported, and
+// asked without it. It may append an event, after which e is no longer valid.
+func (st *Step) setRequest(e *events.Event, c *chunks.Chunk) {
+	if limit := st.Rules.MaxEventText; len(c.Content) > limit {
+		st.Reject(events.OverLimit, 0, fmt.Sprintf("request %q of %d bytes is longer than %d", c.InterruptID, len(c.Content), limit))
+		return
+	}
+	e.Request = copied(c.Content)
 }

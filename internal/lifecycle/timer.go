@@ -172,5 +172,9 @@ func (st *Step) Progress(p *chunks.Chunk) (open bool) {
 	if percent := p.Percent; p.HasPercent {
 		e.Percent = &percent
 	}
+	if e.InterruptID = clone(p.InterruptID); p.InterruptID != "" && p.Content == "" && c.State.Status == events.ArgsComplete {
+		e.Status = c.State.Status
+	}
+	st.setRequest(e, p)
 	return true
 }

@@ -24,10 +24,7 @@ func (d *decoder) tool(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem
 	id := w.Text(e.call)
 	switch kind {
 	case "tool-approval-request":
-		d.Asks = append(wire.MakeRoom(d.Asks, maxAsks), Ask{wire.Keep(w.Text(e.approval)), wire.Keep(id), e.automatic.Kind == jsonscan.True})
-		if e.automatic.Kind != jsonscan.True {
-			w.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: "approval", InterruptID: w.Text(e.approval)})
-		}
+		return d.ask(w, e, id, v)
 	case "tool-call-suspended":
 		w.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: "interrupt", InterruptID: id})
 	case "tool-output-available":
