@@ -7,6 +7,7 @@ import { aiSdk } from "streamer-client/ai-sdk";
 import { z } from "zod";
 
 import { scripted } from "./model.js";
+import { save } from "./storage.js";
 
 const model = process.env.AI_GATEWAY_API_KEY ? "openai/gpt-5.4-mini" : scripted;
 const seconds = Number(process.env.CHAT_REPORT_SECONDS ?? 20);
@@ -49,6 +50,6 @@ export function answer(session, request) {
       model, abortSignal, tools: run.tools(tools), stopWhen: isStepCount(5),
       messages: await convertToModelMessages(messages, { tools }),
     });
-    return toUIMessageStream({ stream, originalMessages: request.messages, generateMessageId: () => crypto.randomUUID() });
+    return toUIMessageStream({ stream, originalMessages: request.messages, generateMessageId: () => crypto.randomUUID(), onEnd: ({ messages }) => save(session, messages) });
   });
 }

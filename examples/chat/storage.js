@@ -1,26 +1,22 @@
-// The messages of a chat: those in a directory, if CHAT_DIR is set, and those that streamer has.
+// The messages of a chat: those of its own storage, if CHAT_DIR names a directory, and those in the log.
 
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 const dir = process.env.CHAT_DIR;
+const fileOf = (id) => join(dir, `${encodeURIComponent(id)}.json`);
 
-/** Returns the messages of a chat. Those of the log are newer. */
+/** Returns the messages of a chat. Those in the log are newer than stored ones. */
 export async function load(session) {
-  const recent = await session.messages();
-  const ids = new Set(recent.map(({ id }) => id));
-  return [...(await stored(session)).filter(({ id }) => !ids.has(id)), ...recent];
+  const logged = await session.messages().catch(() => []); // TODO
+  const stored = dir ? JSON.parse(await readFile(fileOf(session.name), "utf8").catch(() => "[]")) : [];
+  const ids = new Set(logged.map(({ id }) => id));
+  return [...stored.filter(({ id }) => !ids.has(id)), ...logged];
 }
 
-/** Stores the messages of a chat. */
-export async function save(session) {
+/** Stores the messages of a chat. Each call in them has a result. */
+export async function save(session, messages) {
   if (!dir) return;
   await mkdir(dir, { recursive: true });
-  await writeFile(fileOf(session), JSON.stringify(await load(session)));
+  await writeFile(fileOf(session.name), JSON.stringify(await session.repair(messages)));
 }
-
-async function stored(session) {
-  return dir ? JSON.parse(await readFile(fileOf(session), "utf8").catch(() => "[]")) : [];
-}
-
-const fileOf = ({ name }) => join(dir, `${encodeURIComponent(name)}.json`);
