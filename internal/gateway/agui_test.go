@@ -96,10 +96,10 @@ func TestAGUIWaits(t *testing.T) {
 	url := serve(t, Options{}, store) + "/v1/ag-ui/s"
 	c := openChunks(t, url)
 	f.message("m1", "one", "")
-	c.want("RUN_STARTED", "TEXT_MESSAGE_START msg_1.1", "TEXT_MESSAGE_CONTENT msg_1.1one", "TEXT_MESSAGE_END msg_1.1", "RUN_FINISHED", "EOF")
+	c.want("RUN_STARTED", "TEXT_MESSAGE_START m1", "TEXT_MESSAGE_CONTENT m1one", "TEXT_MESSAGE_END m1", "RUN_FINISHED", "EOF")
 	next := openChunks(t, url+"?after=4")
 	f.add(inputs.Delta, `{"id":"m2","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"two"},"finish_reason":null}]}`)
-	next.want("RUN_STARTED", "TEXT_MESSAGE_START msg_4.1", "TEXT_MESSAGE_CONTENT msg_4.1two")
+	next.want("RUN_STARTED", "TEXT_MESSAGE_START m2", "TEXT_MESSAGE_CONTENT m2two")
 	store.breakDown()
 	next.want("RUN_ERROR", io.EOF.Error())
 }
@@ -157,7 +157,7 @@ func TestAGUIRefuses(t *testing.T) {
 	if resp, _ := do(t, "POST", url, `{"state":"`+strings.Repeat("x", agui.MaxHistory)+`"}`); resp.StatusCode != 413 {
 		t.Errorf("a large body: got %d, want 413", resp.StatusCode)
 	}
-	if resp, got := do(t, "GET", url+"?last_event_id=4", ""); resp.StatusCode != 400 || !strings.Contains(got, "not possible with protocol ag-ui") {
+	if resp, got := do(t, "GET", url+"?last_event_id=4", ""); resp.StatusCode != 400 || !strings.Contains(got, "the cursor of another log") {
 		t.Errorf("a cursor: got %d %s, want 400", resp.StatusCode, got)
 	}
 	if resp, _ := do(t, "DELETE", url, ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET, HEAD, POST, OPTIONS" {

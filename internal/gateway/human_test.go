@@ -20,7 +20,7 @@ func TestHumanMessages(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/v1/ag-ui/s": true,
 		"/v1/langgraph/threads/s/runs/6.0/stream": true,
-		"/v1/ai-sdk/s/stream":                     false, // the client has it
+		"/v1/ai-sdk/s/stream?after=1":             false, // the client has it
 	} {
 		t.Run(path, func(t *testing.T) {
 			_, body := do(t, "GET", url+path, "")

@@ -106,23 +106,26 @@ func answer(text string) []string {
 	return []string{"start-step", "text-start", "text-delta " + text, "text-end", "finish-step", "finish stop", "[DONE]", "EOF"}
 }
 
-// TestLastTurn checks that a client gets the last run from its start, and the end of
-// the body after it.
+// TestLastTurn checks that a client that lacks the last run gets it from its start, and the
+// end of the body after it, and that any other client is answered that no run is open.
 func TestLastTurn(t *testing.T) {
 	store := newMemory()
 	f := &folded{t: t, store: store}
 	url := serve(t, Options{}, store)
-	for _, path := range []string{"/v1/ai-sdk/s/stream", "/v1/sessions/s/events?protocol=ai-sdk"} {
-		if resp, body := do(t, "GET", url+path, ""); resp.StatusCode != 204 || body != "" {
-			t.Errorf("%s without a run: got %d %q, want 204", path, resp.StatusCode, body)
-		}
-	}
 	f.message("m1", "one", "")
 	f.message("m2", "two", "")
-	for _, path := range []string{"/v1/ai-sdk/s/stream", "/v1/sessions/s/events?protocol=ai-sdk"} {
-		openChunks(t, url+path).want(append([]string{"start 4.0"}, answer("two")...)...)
+	all := itoa(len(store.log))
+	for _, path := range []string{"/v1/ai-sdk/s/stream?", "/v1/sessions/s/events?protocol=ai-sdk&"} {
+		for _, query := range []string{"", "last_event_id=" + all} {
+			if resp, body := do(t, "GET", url+path+query, ""); resp.StatusCode != 204 || body != "" {
+				t.Errorf("%s%s without an open run: got %d %q, want 204", path, query, resp.StatusCode, body)
+			}
+		}
+		for _, query := range []string{"last_event_id=0", "last_event_id=" + itoa(len(store.log)-1), "after=4"} {
+			openChunks(t, url+path+query).want(append([]string{"start m2"}, answer("two")...)...)
+		}
 	}
-	resp := start(t, "GET", url+"/v1/ai-sdk/s/stream", "")
+	resp := start(t, "GET", url+"/v1/ai-sdk/s/stream?after=1", "")
 	for name, want := range map[string]string{
 		"Content-Type": "text/event-stream", "X-Vercel-Ai-Ui-Message-Stream": "v1", "X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-transform",
 	} {
@@ -139,7 +142,7 @@ func TestLiveTurn(t *testing.T) {
 	f := &folded{t: t, store: store}
 	f.message("m1", "Look:", oneCall)
 	c := openChunks(t, serve(t, Options{}, store)+"/v1/ai-sdk/s/stream")
-	c.want("start 1.0", "start-step", "text-start", "tool-input-start call_a")
+	c.want("start m1", "start-step", "text-start", "tool-input-start call_a")
 	for c.next() != "text-end" {
 	}
 	f.add(inputs.Result, `{"tool_call_id":"call_a","content":"1"}`)
@@ -171,10 +174,10 @@ func TestContinuedTurn(t *testing.T) {
 			c.then(f)
 			second := f.message("m2", "two", "")
 			f.add(inputs.End, `{}`) // an open call keeps the run open
-			s := openChunks(t, serve(t, Options{}, store)+"/v1/ai-sdk/s/stream")
-			want := "start " + itoa(int(second)) + ".0"
+			s := openChunks(t, serve(t, Options{}, store)+"/v1/ai-sdk/s/stream?after="+itoa(int(second)))
+			want := "start m2"
 			if c.joins {
-				want = "start 1.0"
+				want = "start m1"
 			}
 			if got := s.next(); got != want {
 				t.Errorf("%s: got %q, want %q", name, got, want)
@@ -200,11 +203,65 @@ func TestTurnAfter(t *testing.T) {
 	url := serve(t, Options{}, store) + "/v1/ai-sdk/s/stream?after="
 	first := openChunks(t, url+"1")
 	f.message("m1", "one", "")
-	first.want(append([]string{"start 1.0"}, answer("one")...)...)
+	first.want(append([]string{"start m1"}, answer("one")...)...)
 	next := openChunks(t, url+"4") // the run of input 1 ended with input 3
-	openChunks(t, url+"3").want("start 1.0")
+	openChunks(t, url+"3").want("start m1")
 	f.message("m2", "two", "")
-	next.want(append([]string{"start 4.0"}, answer("two")...)...)
+	next.want(append([]string{"start m2"}, answer("two")...)...)
+}
+
+// TestNextTurn checks that a client can wait for the next run, whose stream then begins the
+// answer, and that it is answered that there is none when a heartbeat would be due.
+func TestNextTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, ln := newMemory(), newPipes()
+		f := &folded{t: t, store: store}
+		stop := running(t, build(t, Options{Heartbeat: 15 * time.Second}, store), ln)
+		get := func() (answered chan string) {
+			conn, answered := ln.dial(t), make(chan string, 1)
+			io.WriteString(conn, "GET /v1/ai-sdk/s/stream?wait HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			go func() {
+				resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				if err != nil {
+					answered <- err.Error()
+					return
+				}
+				body, err := io.ReadAll(resp.Body)
+				answered <- fmt.Sprint(resp.StatusCode, " ", string(body), err)
+			}()
+			return answered
+		}
+		f.message("m1", "one", "")
+		if got := <-get(); !strings.HasPrefix(got, "204") {
+			t.Errorf("no run: got %s, want 204", got)
+		}
+		next := get()
+		synctest.Wait()
+		select {
+		case got := <-next:
+			t.Errorf("answered before the run: %s", got)
+		default:
+		}
+		f.message("m2", "two", "")
+		if got := <-next; !strings.HasPrefix(got, "200") || !strings.Contains(got, `"messageId":"m2"`) || !strings.Contains(got, "[DONE]") || strings.Contains(got, "m1") {
+			t.Errorf("got %s, want the run m2", got)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestMessageIDs checks that a message has the id of the input, unless an earlier message of
+// the session has it: the client would replace that.
+func TestMessageIDs(t *testing.T) {
+	store := newMemory()
+	f := &folded{t: t, store: store}
+	url := serve(t, Options{}, store)
+	f.message("m1", "one", "")
+	f.message("m1", "two", "")
+	openChunks(t, url+"/v1/ai-sdk/s/stream?after=4").want("start 4.0")
+	openChunks(t, url+"/v1/ag-ui/s").want("RUN_STARTED", "TEXT_MESSAGE_START msg_4.1")
 }
 
 // TestRefusedTurns checks the answers to parameters that a turn does not have.
@@ -212,7 +269,8 @@ func TestRefusedTurns(t *testing.T) {
 	url := serve(t, Options{}, newMemory())
 	for path, want := range map[string]string{
 		"/v1/ai-sdk/s/stream?types=rejected":                                   "types is not possible with protocol ai-sdk",
-		"/v1/sessions/s/events?protocol=ai-sdk&last_event_id=4":                "last_event_id is not possible",
+		"/v1/sessions/s/events?protocol=ai-sdk&last_event_id=4":                "the cursor of another log",
+		"/v1/ai-sdk/s/stream?last_event_id=x":                                  "not the id of an event",
 		"/v1/ai-sdk/s/stream?after=x":                                          "not the sequence of an input",
 		"/v1/ai-sdk/s/stream?after=0":                                          "not the sequence of an input",
 		"/v1/ai-sdk/%ff/stream":                                                "not UTF-8",
@@ -281,7 +339,7 @@ func TestLargeValuesInline(t *testing.T) {
 	f.message("m1", "Look:", strings.Replace(oneCall, `"{}"`, `"{\"a\":\"`+large+`\"}"`, 1))
 	f.add(inputs.Result, `{"tool_call_id":"call_a","content":{"b":"`+large+`"}}`)
 	f.add(inputs.End, `{}`)
-	url := serve(t, Options{}, store) + "/v1/ai-sdk/s/stream"
+	url := serve(t, Options{}, store) + "/v1/ai-sdk/s/stream?after=1"
 	_, body := do(t, "GET", url, "")
 	for _, want := range []string{`"input":{"a":"` + large + `"}`, `"output":{"b":"` + large + `"}`} {
 		if !strings.Contains(body, want) {

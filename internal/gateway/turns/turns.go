@@ -27,6 +27,7 @@ type Log interface {
 type Turn struct {
 	From uint64 // the first run starts after this sequence
 	Run  string // the last run, whose end is the end of the turn
+	End  uint64 // its last event, 0 if a run or a call of it is open; List sets it in the last turn only
 }
 
 // Last returns the last turn of a session. found is false if there is no run, or if all
@@ -43,6 +44,9 @@ func Last(ctx context.Context, log Log, token string, after uint64) (t Turn, fou
 	if n := len(ends); n > 0 && ends[n-1].seq > start.Seq {
 		if end := ends[n-1]; end.EventID.Seq < after {
 			return Turn{From: end.seq}, false, nil
+		}
+		if t.End, err = over(ctx, log, token, &ends[n-1]); err != nil {
+			return t, false, err
 		}
 		ends = ends[:n-1]
 	}
