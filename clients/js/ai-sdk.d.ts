@@ -1,4 +1,11 @@
-import type { Session, Stored } from "./streamer.js";
+import type { Session, Stored, ToolContext } from "./streamer.js";
+
+declare module "@ai-sdk/provider-utils" {
+  /** The options of execute have progress in the tools of aiSdk(…).tools. */
+  interface ToolExecutionOptions<CONTEXT extends Context | unknown | never> {
+    progress: ToolContext["progress"];
+  }
+}
 
 export interface AdapterOptions {
   /** The agent below the root to which the streams belong. */
@@ -19,9 +26,16 @@ export function aiSdk(session: Session, options?: AdapterOptions): {
   /**
    * Returns tools that run once over all processes, and whose abortSignal is aborted when
    * their call is closed. execute also gets progress, see ToolContext. Of several values
-   * that a tool yields, only the last one is passed on.
+   * that a tool yields, only the last one is passed on. A call for which needsApproval is true
+   * waits for a person. Its tool runs, or the call is denied, as the next request states.
    */
   tools<Tools extends Record<string, any>>(tools: Tools): Tools;
+
+  /**
+   * For streamText: it shows why a call needs approval, with toolApproval too, and the
+   * signature with which experimental_toolApprovalSecret lets the agent continue.
+   */
+  onChunk(event: { chunk: { type: string } }): void;
 
   /** Ends the run when all is published. */
   end(reason?: "completed" | "error" | "cancelled"): Promise<Stored>;

@@ -7,7 +7,7 @@ export const CLAIM = "running";
 export const RELEASE = "suspended, to be run again";
 
 const TYPES = [
-  "tool_call_start", "tool_call_args_complete", "tool_call_progress", "tool_call_answered", "tool_call_result", "tool_call_late_result", "unmatched", "run_finished",
+  "tool_call_start", "tool_call_args_complete", "tool_call_awaiting_input", "tool_call_progress", "tool_call_answered", "tool_call_result", "tool_call_late_result", "unmatched", "run_finished",
 ];
 
 /** Calls has a record of each call, in which the first claim and the only result count. */
@@ -110,12 +110,17 @@ export class Calls {
       case "tool_call_args_complete":
         record.args = { seq: event.seq, args_valid: event.args_valid, args_error: event.args_error, double_encoded: event.double_encoded };
         break;
+      case "tool_call_awaiting_input":
+        record.waits = true;
+        break;
       case "tool_call_progress":
+        if (event.status) record.waits = false;
         if (event.message === CLAIM && !event.status) record.claim ??= input;
         if (event.message === RELEASE) record.claim = undefined;
         break;
       case "tool_call_answered":
         record.answer = event;
+        record.waits = false;
         break;
       case "tool_call_result":
         record.result = { call: event.call, seq: event.seq, input, status: event.status, synthetic: event.synthetic, reason: event.reason };

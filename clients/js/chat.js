@@ -12,12 +12,13 @@ export async function chat(adapter, { messages, trigger }, agent) {
   const last = messages.at(-1);
   if (last?.role !== "user") await session.http.post(`/v1/ai-sdk/${encodeURIComponent(session.name)}`, { messages: [last] });
   else if (trigger !== "regenerate-message") await session.say(last);
-  const answered = new Set(last?.parts.filter((part) => part.state === "approval-responded").map((part) => part.toolCallId));
+  adapter.whole = true;
+  adapter.earlier = new Set(last?.parts.filter((part) => part.state === "approval-responded").map((part) => part.toolCallId));
   return new Promise((resolve, reject) => {
     session
       .untilStopped(async (signal) => {
         const [mine, theirs] = (await agent(signal)).tee();
-        const published = adapter.publish(withoutResults(mine, adapter), { format: FORMAT, answered });
+        const published = adapter.publish(withoutResults(mine, adapter), { format: FORMAT });
         resolve(theirs);
         await published;
       })

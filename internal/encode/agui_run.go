@@ -17,6 +17,7 @@ type agOutcome struct {
 type agInterrupt struct {
 	ID         string       `json:"id"`
 	Reason     string       `json:"reason"`
+	Message    string       `json:"message,omitempty"`
 	ToolCallID string       `json:"toolCallId,omitempty"`
 	ExpiresAt  *events.Time `json:"expiresAt,omitempty"`
 	Metadata   *agMetadata  `json:"metadata,omitempty"`
@@ -139,7 +140,7 @@ func (a *agUI) await(e *events.Event) {
 	if c == nil {
 		return
 	}
-	c.awaits = &agInterrupt{ID: cmp.Or(e.InterruptID, c.call), Reason: cmp.Or(e.Kind, "input"), ToolCallID: c.id, ExpiresAt: e.Deadline, SubagentRunID: c.owner}
+	c.awaits = &agInterrupt{ID: cmp.Or(e.InterruptID, c.call), Reason: cmp.Or(e.Kind, "input"), Message: requestReason(e), ToolCallID: c.id, ExpiresAt: e.Deadline, SubagentRunID: c.owner}
 	a.send(agEvent{Type: "CUSTOM", Name: "streamer.awaiting_input", Value: agAwaitData{c.id, c.awaits.ID, e.Kind}})
 }
 

@@ -154,6 +154,15 @@ func resultText(e *events.Event) string {
 	return reasonText(e.Reason, "The tool failed without a text.")
 }
 
+// requestReason returns why a person is asked, or "" if the wire does not state it.
+func requestReason(e *events.Event) string {
+	var request struct{ Reason string }
+	if len(e.Request) == 0 || json.Unmarshal(e.Request, &request) != nil {
+		return ""
+	}
+	return request.Reason
+}
+
 // denialReason returns the reason that was given for a denial, or "".
 func denialReason(e *events.Event) (text string) {
 	if e.Synthetic {

@@ -218,9 +218,12 @@ type lgQuestion struct {
 	ToolCallID string `json:"tool_call_id"`
 	Name       string `json:"name"`
 	Kind       string `json:"kind,omitempty"`
+	Reason     string `json:"reason,omitempty"`
 }
 
-func lgQuestionOf(e *events.Event) lgQuestion { return lgQuestion{callID(e), callName(e), e.Kind} }
+func lgQuestionOf(e *events.Event) lgQuestion {
+	return lgQuestion{callID(e), callName(e), e.Kind, requestReason(e)}
+}
 
 // lgUsage is the usage of a message. Clients add these numbers up.
 type lgUsage struct {

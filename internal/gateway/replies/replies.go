@@ -66,7 +66,7 @@ func (a *answer) decide(v gjson.Result) bool {
 	case args.IsObject():
 		a.Decision, a.Args = "edit", json.RawMessage(args.Raw)
 	case approved.Type == gjson.True, kind == "approve":
-		a.Decision = "approve"
+		a.Decision, a.Value = "approve", rawOf(one.Get("reason"))
 	case approved.Type == gjson.False, kind == "reject":
 		a.Decision, a.Value = "deny", rawOf(one.Get("reason"), one.Get("message"))
 	default:

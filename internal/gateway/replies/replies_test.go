@@ -27,6 +27,7 @@ func TestReplies(t *testing.T) {
 		want string // of each input
 	}{
 		{"approved", aiSDK, approval(`{"type":"tool-f","toolCallId":"c","state":"approval-responded","approval":{"id":"i","approved":true}}`), `answer {"interrupt_id":"i","decision":"approve"}`},
+		{"approved, with a reason", aiSDK, approval(`{"type":"tool-f","toolCallId":"c","state":"approval-responded","approval":{"id":"i","approved":true,"reason":"ok","signature":"x"}}`), `answer {"interrupt_id":"i","decision":"approve","value":"ok"}`},
 		{"denied, with a call", aiSDK, approval(`{"type":"tool-f","toolCallId":"c","state":"approval-responded","approval":{"id":"i~18.0","approved":false,"reason":"no"}}`), `answer {"call":"18.0","interrupt_id":"i","decision":"deny","value":"no"}`},
 		{"output", aiSDK, approval(`{"type":"tool-f","toolCallId":"c","state":"output-available","output":{"a":1}}`), `result {"content":{"a":1},"tool_call_id":"c"}`},
 		{"error", aiSDK, approval(`{"type":"tool-f","toolCallId":"c","state":"output-error","errorText":"bad"}`), `result {"content":"bad","status":"error","tool_call_id":"c"}`},

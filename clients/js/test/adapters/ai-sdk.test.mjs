@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
-import { generateText, simulateReadableStream, stepCountIs, streamText, tool, wrapLanguageModel } from "ai";
+import { generateText, stepCountIs, streamText, tool, wrapLanguageModel } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import { streamer } from "streamer-client";
 import { aiSdk } from "streamer-client/ai-sdk";
@@ -9,36 +9,10 @@ import { z } from "zod";
 
 import { aborted, eventsUntil } from "../model.mjs";
 import { sharedServer } from "../server.mjs";
+import { calling, finish, modelOf, saying, usage } from "./ai-model.mjs";
 
 let server;
 before(async (t) => (server = await sharedServer(t)));
-
-const usage = { inputTokens: { total: 3, noCache: 3 }, outputTokens: { total: 5, text: 5 } };
-const finish = (unified) => ({ type: "finish", finishReason: { unified, raw: unified }, usage });
-
-/** Returns the parts of an answer that calls tools: [id, name, args]. */
-const calling = (...calls) => [
-  { type: "stream-start", warnings: [] },
-  { type: "text-start", id: "0" }, { type: "text-delta", id: "0", delta: "Let me look." }, { type: "text-end", id: "0" },
-  ...calls.flatMap(([id, toolName, args]) => {
-    const input = JSON.stringify(args);
-    return [
-      { type: "tool-input-start", id, toolName },
-      ...input.match(/.{1,5}/g).map((delta) => ({ type: "tool-input-delta", id, delta })),
-      { type: "tool-input-end", id },
-      { type: "tool-call", toolCallId: id, toolName, input },
-    ];
-  }),
-  finish("tool-calls"),
-];
-
-const saying = (text) => [{ type: "text-start", id: "0" }, { type: "text-delta", id: "0", delta: text }, { type: "text-end", id: "0" }, finish("stop")];
-
-/** Returns a model that streams each answer once. */
-function modelOf(...answers) {
-  const doStream = answers.map((parts) => ({ stream: simulateReadableStream({ chunks: parts, initialDelayInMs: null, chunkDelayInMs: null }) }));
-  return new MockLanguageModelV4({ doStream: async () => doStream.shift() });
-}
 
 const searchTool = tool({ inputSchema: z.object({ q: z.string() }), execute: async ({ q }) => ({ found: q }) });
 
