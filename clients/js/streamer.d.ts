@@ -26,6 +26,15 @@ export interface Session {
   follow(stream: Stream, options?: FollowOptions): Promise<Followed>;
 
   /**
+   * Publishes a message of a person, once by its id: a text, or the texts of a message of useChat.
+   * It closes the open calls.
+   */
+  say(message: { id?: string; text: string } | { id?: string; parts: readonly { text?: string }[] }): Promise<Stored>;
+
+  /** Returns the messages of the session, by default as those of useChat. */
+  messages(options?: { format?: "ai-ui" | "ag-ui" | "openai" | "anthropic"; signal?: AbortSignal }): Promise<any[]>;
+
+  /**
    * Executes a call at most once over all processes, and resolves with the value of its tool.
    * Other processes get it from the log, as JSON; a number is a text there, and null is "".
    * The args are those of the model, or of a person who edited them. It rejects as the tool

@@ -48,8 +48,8 @@ function Page() {
         ))}
       </ol>
       {error && <p role="alert">{error.message}</p>}
+      {state.calls.size > 0 && <Waterfall state={state} />}
       <Question busy={busy} send={(text) => sendMessage({ text })} stop={() => session.interrupt(status === "submitted" ? { run: "next" } : {})} />
-      {state.calls.size > 0 && <Waterfall className="waterfall" state={state} />}
     </main>
   );
 }

@@ -1,6 +1,6 @@
 // The messages of a chat: those of its own storage, if CHAT_DIR names a directory, and those in the log.
 
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 const dir = process.env.CHAT_DIR;
@@ -8,7 +8,7 @@ const fileOf = (id) => join(dir, `${encodeURIComponent(id)}.json`);
 
 /** Returns the messages of a chat. Those in the log are newer than stored ones. */
 export async function load(session) {
-  const logged = await session.messages().catch(() => []); // TODO
+  const logged = await session.messages();
   const stored = dir ? JSON.parse(await readFile(fileOf(session.name), "utf8").catch(() => "[]")) : [];
   const ids = new Set(logged.map(({ id }) => id));
   return [...stored.filter(({ id }) => !ids.has(id)), ...logged];
@@ -18,5 +18,7 @@ export async function load(session) {
 export async function save(session, messages) {
   if (!dir) return;
   await mkdir(dir, { recursive: true });
-  await writeFile(fileOf(session.name), JSON.stringify(await session.repair(messages)));
+  const file = fileOf(session.name), part = `${file}.${process.hrtime.bigint()}`;
+  await writeFile(part, JSON.stringify(await session.repair(messages)));
+  await rename(part, file);
 }

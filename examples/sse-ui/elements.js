@@ -32,6 +32,7 @@ export function showCard(host, call, { session = "", stop, answer, value } = {})
     later: async () => ({ ...(await import("./answer.js")), ...(await import("./written.js")) }),
   });
   card.node.dataset.chosen = "true"; // all of it is shown
+  card.node.style.setProperty("--card", "auto"); // in the height that it needs
   card.update();
   return { update: card.update, close: draw(host, card.node, card.tick) };
 }
