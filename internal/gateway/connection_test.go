@@ -32,7 +32,7 @@ func TestNextRequest(t *testing.T) {
 		}})
 		for range 50 {
 			for _, c := range []struct{ method, path, body, end string }{
-				{"GET", "/v1/ai-sdk/s/stream", "", "[DONE]\n\n"},
+				{"GET", "/v1/ai-sdk/s/stream?after=1", "", "[DONE]\n\n"},
 				{"POST", "/v1/sessions/s/deltas", "{}", "}\n"},
 			} {
 				req, err := http.NewRequestWithContext(ctx, c.method, url+c.path, strings.NewReader(c.body))

@@ -234,7 +234,7 @@ func (a *answers) good() {
 	event := "/v1/sessions/s/events/" + itoa(args)
 	thread := "/v1/langgraph/threads/s"
 	for _, path := range []string{
-		"/v1/sessions", "/v1/events?session=s&types=tool_call_start", "/v1/sessions/s/events", "/v1/ai-sdk/s/stream", "/v1/ag-ui/s",
+		"/v1/sessions", "/v1/events?session=s&types=tool_call_start", "/v1/sessions/s/events", "/v1/sessions/s/messages", "/v1/ai-sdk/s/stream", "/v1/ag-ui/s",
 		thread, thread + "/state", thread + "/runs?limit=1", thread + "/runs/" + run, thread + "/runs/" + run + "/stream", "/metrics", "/healthz", "/readyz",
 		"/v1/durable-streams/s", "/v1/durable-streams/s?offset=-1&live=sse", "/v1/durable-streams/s?offset=now", "/v1/durable-streams/s?offset=now&live=long-poll", "/v1/durable-streams/s?offset=0&live=long-poll",
 		"/v1/sessions/x/events?protocol=ai-sdk", "/v1/ai-sdk/x/stream", "/v1/sessions/a%2Fb/events?last_event_id=0",
@@ -282,13 +282,14 @@ func (a *answers) faulty() {
 	store := newMemory()
 	store.some("s", 5)
 	store.add("s", events.ToolCallResult, `{"tool_result_ref":{"size":1,"sha256":"x","preview":"","chunks":[]}}`)
+	store.some("t", 20)
 	store.forget(4)
 	url, stop := a.server(Options{MaxBody: 100, IngestIdle: time.Millisecond, Repairs: &repair.Service{MaxBytes: 100}}, store)
 	defer stop()
 	thread := "/v1/langgraph/threads/s"
 	for _, path := range []string{
 		"/v1/durable-streams/s?offset=1", "/v1/sessions/s/events?last_event_id=1", "/v1/events?pattern=*&last_event_id=1", "/v1/sessions/s/events/1", "/v1/sessions/s/events/1/args",
-		"/v1/sessions/s/events/6/result", thread + "/runs/x", thread + "/runs/x/stream", "/nothing",
+		"/v1/sessions/s/events/6/result", "/v1/sessions/t/messages", thread + "/runs/x", thread + "/runs/x/stream", "/nothing",
 	} {
 		a.request("GET", url+path, http.NoBody)
 	}

@@ -70,6 +70,7 @@ func (g *Gateway) routeList(metrics *prometheus.Registry) []route {
 	api("/v1/events", "GET", g.manyEvents)
 	api(sessionPath, "DELETE", g.erase)
 	api("/v1/sessions/{session}/events", "GET", g.events)
+	api("/v1/sessions/{session}/messages", "GET", g.messages)
 	api("/v1/sessions/{session}/events/{seq}", "GET", g.event)
 	api("/v1/sessions/{session}/events/{seq}/{part}", "GET", g.part)
 	api("/v1/ai-sdk/{session}/stream", "GET", g.turn("ai-sdk"))

@@ -39,8 +39,8 @@ func (g *Gateway) serveTurn(w http.ResponseWriter, r *http.Request, p *encode.Pr
 	}
 	from := last.From
 	next := func(ctx context.Context) (turns.Turn, error) { return g.awaitTurn(ctx, token, from, at) }
-	if wait := query.Has("wait"); !found && at.input == 0 && (wait || !p.Waits) {
-		if wait {
+	if !found && at.input == 0 && !p.Waits {
+		if query.Has("wait") {
 			last, found, err = g.poll(w, r, next)
 		}
 		if !found || err != nil {

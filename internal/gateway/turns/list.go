@@ -28,21 +28,16 @@ func List(ctx context.Context, log Log, token string) (list []Turn, err error) {
 				return nil, err
 			}
 		}
-		switch {
-		case joins:
-			list[len(list)-1].Run = start.Run
-		case end != nil:
-			list = append(list, Turn{From: end.seq, Run: start.Run})
-		default:
-			list = append(list, Turn{Run: start.Run})
+		if !joins {
+			list = append(list, Turn{})
+			if end != nil {
+				list[len(list)-1].From = end.seq
+			}
 		}
+		last := &list[len(list)-1]
+		last.Run, last.Start = start.Run, start.seq
 	}
-	if len(list) == 0 || len(ends) == 0 {
-		return list, nil
-	}
-	last := &list[len(list)-1]
-	last.End, err = over(ctx, log, token, &ends[len(ends)-1])
-	return list, err
+	return list, nil
 }
 
 // over returns the sequence of the last event of a turn, whose last run ends with end: that

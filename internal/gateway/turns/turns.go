@@ -27,7 +27,9 @@ type Log interface {
 type Turn struct {
 	From uint64 // the first run starts after this sequence
 	Run  string // the last run, whose end is the end of the turn
-	End  uint64 // its last event, 0 if a run or a call of it is open; List sets it in the last turn only
+	End  uint64 // its last event, 0 if a run or a call of it is open; List does not set it
+
+	Start uint64 // of the last run; Last does not set it
 }
 
 // Last returns the last turn of a session. found is false if there is no run, or if all
