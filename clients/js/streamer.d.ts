@@ -1,5 +1,9 @@
 /** The client of streamer. The README shows its use, docs/events.md describes the events. */
 
+import type { EventTypes, Reason } from "./event.js";
+
+export type * from "./event.js";
+
 export interface Options {
   /** The token of the server, or a function that returns it, which is called for each request. */
   token?: string | (() => string | Promise<string>);
@@ -43,7 +47,7 @@ export interface Session {
   run<Args = any, Value = any>(call: CallEvent | ProviderCall, tool: Tool<Args, Value>, options?: RunOptions): Promise<Value>;
 
   /** Returns the events after a cursor, or all, and then each new one. Lost connections are resumed. */
-  events(options?: EventsOptions): Events;
+  events<T extends EventType = EventType>(options?: EventsOptions<T>): Events<T>;
 
   /** Closes the calls that the fields name, or all, and ends the run. */
   interrupt(fields?: Interrupt): Promise<Stored>;
@@ -126,54 +130,47 @@ export interface ProviderCall {
   since?: number;
 }
 
-/** An event. docs/events.md describes the fields of each type. */
-export interface Event {
-  type: string;
-  /** The sequence in the event log, for `after`. */
+/** A message for the history, which follows a result that no tool gave. */
+export interface Synthetic {
+  type: "synthetic";
   seq: number;
-  event_id: string;
-  session: string;
-  timestamp: string;
-  run?: string;
-  call?: string;
-  id?: string;
-  uid?: string;
-  tool_name?: string;
-  tool_args?: any;
-  args_text?: string;
-  tool_result?: any;
-  status?: string;
-  tool_state?: "stopped" | "finished_anyway" | "unknown";
-  reason?: Reason;
-  /** The message for the history, of the type synthetic. */
-  message?: any;
-  [field: string]: any;
+  message: any;
 }
 
-/** An event about a call. */
+interface Types extends EventTypes {
+  synthetic: Synthetic;
+}
+
+export type EventType = keyof Types;
+
+type Field = { [T in EventType]: keyof Types[T] }[EventType];
+
+/**
+ * An event of one of some types, which `type` distinguishes; all without any. docs/events.md
+ * describes the fields. Fields of other types are undefined.
+ */
+export type Event<T extends EventType = EventType> = {
+  [One in T]: Types[One] & { [F in Exclude<Field, keyof Types[One]>]?: undefined };
+}[T];
+
+/** A call by its name: an event about it, which may have its args. */
 export interface CallEvent {
   call: string;
-  [field: string]: any;
+  tool_args?: any;
 }
 
-export interface Reason {
-  code: string;
-  text: string;
-  detail?: string;
-}
-
-export interface EventsOptions {
+export interface EventsOptions<T extends EventType = EventType> {
   /** The sequence after which to begin. */
   after?: number;
   /** Only these types, at most 32. */
-  types?: string[];
+  types?: readonly T[];
   /** Ends the iteration. */
   signal?: AbortSignal;
   /** Called when the stored events have been read, after each connection. */
   onLive?: () => void;
 }
 
-export interface Events extends AsyncIterableIterator<Event> {
+export interface Events<T extends EventType = EventType> extends AsyncIterableIterator<Event<T>> {
   /** Whether the stored events have been read, so that new ones follow. */
   readonly live: boolean;
   /** The sequence of the last event. */

@@ -2,17 +2,22 @@ package session
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"streamer/docs"
 	"streamer/internal/events"
 	"streamer/internal/events/eventstest"
 	"streamer/internal/inputs"
+
+	"github.com/tidwall/gjson"
 )
 
 // TestEventsMatchSchema validates the events of each recorded stream, and of inputs
-// after it, against the published schema. Every type of event occurs.
+// after it, against the published schema. Every type of event occurs, and the schema lists
+// the fields of each: the types of the clients are made of it.
 func TestEventsMatchSchema(t *testing.T) {
 	schema := eventstest.ReadSchema(t)
 	var files []string
@@ -24,6 +29,7 @@ func TestEventsMatchSchema(t *testing.T) {
 		files = append(files, found...)
 	}
 	seen := map[events.Type]int{}
+	fields := map[[2]string]bool{} // a type and a field of it
 	refs := 0
 	lists := [][]events.Event{eventsOf(answered())}
 	for i, file := range files {
@@ -46,6 +52,10 @@ func TestEventsMatchSchema(t *testing.T) {
 			if err := schema.Check(e.Type, body); err != nil {
 				t.Errorf("%s\n%v", body, err)
 			}
+			gjson.ParseBytes(body).ForEach(func(key, _ gjson.Result) bool {
+				fields[[2]string{string(e.Type), key.Str}] = true
+				return true
+			})
 			if e.ArgsRef != nil || e.ToolResultRef != nil {
 				refs++
 			}
@@ -56,9 +66,26 @@ func TestEventsMatchSchema(t *testing.T) {
 			t.Errorf("no stream has an event %s", typ)
 		}
 	}
+	for f := range fields {
+		if !isListed(f[0], f[1]) {
+			t.Errorf("docs/events.schema.json does not list the field %s of %s", f[1], f[0])
+		}
+	}
 	if refs == 0 {
 		t.Error("no event has a large value")
 	}
+}
+
+// isListed reports whether the schema lists a field of a type of events.
+func isListed(kind, field string) bool {
+	for _, rule := range gjson.GetBytes(docs.EventSchema, "allOf").Array() {
+		of := rule.Get("if").Raw
+		if (strings.Contains(of, strconv.Quote(kind)) || strings.Contains(of, `"call"`) && strings.HasPrefix(kind, "tool_call_")) &&
+			strings.Contains(rule.Get("then").Raw, strconv.Quote(field)) {
+			return true
+		}
+	}
+	return slices.Contains([]string{"type", "event_id", "session", "run", "timestamp"}, field)
 }
 
 // answered returns a log in which people answer calls.

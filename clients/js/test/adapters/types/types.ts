@@ -36,11 +36,49 @@ export async function core(response: Response, event: Event & { call: string }):
   }
 }
 
+/** Each type of event has its fields. */
+export function fields(e: Event): string | undefined {
+  // @ts-expect-error: no event has such a field
+  e.tool_resullt;
+  switch (e.type) {
+    case "tool_call_result": {
+      const status: "completed" | "error" | "denied" | "cancelled" | "timeout" = e.status;
+      return e.synthetic ? e.reason?.text : `${e.tool_name} ${status} after ${e.duration_ms} ms`;
+    }
+    case "tool_call_awaiting_input":
+      // @ts-expect-error: a call that waits has no result
+      e.tool_result.length;
+      return e.request?.reason;
+    case "run_finished":
+      return e.pending?.join();
+    // @ts-expect-error: there is no such type
+    case "tool_call_resullt":
+      return e;
+  }
+  return e.call;
+}
+
+export async function some(): Promise<string[]> {
+  // @ts-expect-error: there is no such type
+  session.events({ types: ["tool_call_resullt"] });
+  const texts: string[] = [];
+  for await (const e of session.events({ types: ["tool_call_start", "tool_call_args_delta"] })) texts.push(e.call, e.type === "tool_call_start" ? e.kind : e.args);
+  return texts;
+}
+
 export function ai(model: Exclude<LanguageModel, string>) {
   const streamed = aiSdk(session, { namespace: "a" });
-  const search = tool({ inputSchema, execute: async ({ q }) => q.length });
+  const search = tool({
+    inputSchema, needsApproval: ({ q }) => q.length > 3,
+    execute: async ({ q }, { abortSignal, progress }) => {
+      await progress("half way", 50);
+      // @ts-expect-error: the message is a text
+      await progress(abortSignal);
+      return q.length;
+    },
+  });
   const wrapped = wrapLanguageModel({ model: model as Parameters<typeof wrapLanguageModel>[0]["model"], middleware: streamed.middleware });
-  return streamText({ model: wrapped, tools: streamed.tools({ search }), prompt: "x", onFinish: async () => void (await streamed.end()) });
+  return streamText({ model: wrapped, tools: streamed.tools({ search }), prompt: "x", onChunk: streamed.onChunk, onFinish: async () => void (await streamed.end()) });
 }
 
 export async function langchain() {
