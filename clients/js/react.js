@@ -132,12 +132,12 @@ export const Waterfall = ({ state, choose, ...attributes }) => useDrawn(showWate
 function useDrawn(show, value, options = {}, attributes) {
   const host = useRef(null), drawn = useRef(null), latest = useRef(options);
   latest.current = options;
+  const offered = Object.keys(options).filter((name) => options[name] !== undefined);
   useEffect(() => {
-    const stable = Object.entries(options).filter(([, option]) => option !== undefined).map(([name, option]) =>
-      [name, typeof option === "function" ? (...all) => latest.current[name](...all) : option]);
-    drawn.current = show(host.current, value, Object.fromEntries(stable));
+    const stable = (name) => (typeof options[name] === "function" ? (...all) => latest.current[name](...all) : options[name]);
+    drawn.current = show(host.current, value, Object.fromEntries(offered.map((name) => [name, stable(name)])));
     return () => drawn.current.close();
-  }, []);
+  }, [offered.join()]);
   useEffect(() => drawn.current.update(value), [value]);
   return createElement("div", { ...attributes, ref: host });
 }

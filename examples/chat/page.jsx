@@ -3,7 +3,7 @@
 import "./page.css";
 
 import { useChat } from "@ai-sdk/react";
-import { DefaultChatTransport, isToolUIPart } from "ai";
+import { DefaultChatTransport, getToolName, isToolUIPart } from "ai";
 import { useState } from "react";
 import { createRoot } from "react-dom/client";
 import { streamer } from "streamer-client";
@@ -54,20 +54,17 @@ function Page() {
   );
 }
 
-/** A tool call: what the chat knows of it, until the session has its first event. */
+/** A tool call, from the log of the session. Without events of it, as the chat stored it. */
 function Tool({ part, decide }) {
   const { call, stop } = useCall(session, part.toolCallId);
-  const { state, approval } = part;
+  const tool = getToolName(part);
   const actions = {
     stop, session: id,
-    answer: state === "approval-requested" ? (_, { decision }) => decide(approval, decision === "approve") : undefined,
+    decisions: ["approve", "deny"], // which the AI SDK knows
+    answer: (_, { decision }) => decide(part.approval, decision === "approve"),
     value: (seq, what) => session.value(seq, what),
   };
-  return (
-    <div className="tool" data-state={state} data-tool={part.type.slice("tool-".length)}>
-      {call ? <CallCard call={call} actions={actions} /> : <p>{part.type.slice("tool-".length)}</p>}
-    </div>
-  );
+  return <div className="tool" data-tool={tool}>{call ? <CallCard call={call} actions={actions} /> : <p>{tool}: {part.errorText ?? JSON.stringify(part.output) ?? part.state}</p>}</div>;
 }
 
 function Question({ busy, send, stop }) {

@@ -32,7 +32,7 @@ export const agentOf = (namespace) => where(namespace.split("|").slice(0, -1).jo
 // stopping (the set of keys of calls whose stop was requested), args(call) and result(call),
 // promises of the whole values, renderers(), a promise of those of values, later(), a promise of
 // answerForm and the texts of copyRow, and optionally stopCall(call), answer(call, body), a promise
-// of when the answer of a person is stored, frames(call), which
+// of when the answer of a person is stored, decisions, those that it can be, frames(call), which
 // shows the frames of a call, message(key) and call(key), which show a message and the card of
 // another call, and what copyRow needs. Of several cards with roving, the tab key
 // reaches only one.
@@ -252,7 +252,7 @@ function ask(actions) {
   const node = el("div");
   let call = null, form = null;
   actions.later().then(({ answerForm }) => {
-    node.append((form = answerForm(actions.answer)).node);
+    node.append((form = answerForm(actions.answer, actions.decisions)).node);
     form.show(call);
   });
   return {

@@ -11,16 +11,17 @@ const TICK = 250; // ms between drawings while time passes
 
 let sheet = null, drawers = null;
 
-// showCard draws a call in host, and returns {update(call), close()}. session is its name. Each action is a promise, and optional:
+// showCard draws a call in host, and returns {update(call), close()}. session is its name. Each
+// action returns a promise, and is optional:
 //
 //   stop(call)          stops the call
-//   answer(call, body)  stores the answer of a person, {decision, args?, value?}
-//   value(seq, part)    returns the whole "args" or "result" of an event, as text, where an event has only their beginning
-export function showCard(host, call, { session = "", stop, answer, value } = {}) {
+//   answer(call, body)  stores the answer of a person, {decision, args?, value?}; decisions are those that are offered
+//   value(seq, part)    returns the whole "args" or "result" of an event, as text, if the event has only the beginning
+export function showCard(host, call, { session = "", stop, answer, decisions, value } = {}) {
   const stopping = new Set();
   const whole = (ref, seq, part, known) => (ref && value ? value(seq, part) : known);
   const card = createCard(call, {
-    stopping, answer, session: () => session,
+    stopping, answer, decisions, session: () => session,
     stopCall: stop && ((one) => {
       stopping.add(one.call);
       card.update();
