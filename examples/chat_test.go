@@ -71,6 +71,7 @@ func TestChat(t *testing.T) {
 		tab.shows(report + "cancelled")
 		tab.wait("the end", `document.querySelector("main").dataset.status === "ready"`)
 	}
+	one.do("the waterfall", chromedp.Click(chromedp.CSS("summary")))
 	one.screenshot("stopped")
 	if log := server.Log.String(); strings.Count(log, "sent a mail") != 1 || strings.Contains(log, "wrote a report") {
 		t.Errorf("the tools log\n%s", log)
@@ -181,18 +182,21 @@ func cardHas(tool, text string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll('.tool[data-tool="%s"]')].at(-1)?.firstChild.shadowRoot?.textContent.includes(%q)`, tool, text)
 }
 
-// screenshot stores a picture of the page, if STREAMER_SCREENSHOT_DIR is set.
+// screenshot stores pictures of the page, if STREAMER_SCREENSHOT_DIR is set.
 func (c *chatTab) screenshot(name string) {
 	c.t.Helper()
 	dir := os.Getenv("STREAMER_SCREENSHOT_DIR")
 	if dir == "" {
 		return
 	}
-	data, err := chromedp.Run(c.ctx, chromedp.CaptureScreenshot())
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "chat-"+name+".png"), data, 0o644)
-	}
-	if err != nil {
-		c.t.Error("screenshot: ", err)
+	for _, width := range []int64{390, 1440} {
+		c.do("the size of the window", chromedp.EmulateViewport(width, 900))
+		data, err := chromedp.Run(c.ctx, chromedp.CaptureScreenshot())
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("chat-%s-%d.png", name, width)), data, 0o644)
+		}
+		if err != nil {
+			c.t.Error("screenshot: ", err)
+		}
 	}
 }

@@ -4,7 +4,7 @@ import "./page.css";
 
 import { useChat } from "@ai-sdk/react";
 import { DefaultChatTransport, getToolName, isToolUIPart } from "ai";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { streamer } from "streamer-client";
 import { CallCard, Waterfall, useCall, useFollow, useSession } from "streamer-client/react";
@@ -28,6 +28,8 @@ function Page() {
   useFollow(session, chat, load);
   const { state, connection } = useSession(session);
   const busy = status === "submitted" || status === "streaming";
+  const end = useRef(null);
+  useEffect(() => void end.current.scrollIntoView({ block: "end" }), [messages.length]);
 
   async function decide(approval, approved) {
     await addToolApprovalResponse({ id: approval.id, approved });
@@ -47,8 +49,9 @@ function Page() {
           </li>
         ))}
       </ol>
+      <div ref={end} />
       {error && <p role="alert">{error.message}</p>}
-      {state.calls.size > 0 && <Waterfall state={state} />}
+      {state.calls.size > 0 && <details><summary>Waterfall</summary><Waterfall state={state} /></details>}
       <Question busy={busy} send={(text) => sendMessage({ text })} stop={() => session.interrupt(status === "submitted" ? { run: "next" } : {})} />
     </main>
   );
