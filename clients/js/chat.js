@@ -13,12 +13,12 @@ export async function chat(adapter, { messages, trigger }, agent) {
   if (last?.role !== "user") await session.http.post(`/v1/ai-sdk/${encodeURIComponent(session.name)}`, { messages: [last] });
   else if (trigger !== "regenerate-message") await session.say(last);
   adapter.whole = true;
-  adapter.earlier = new Set(last?.parts.filter((part) => part.state === "approval-responded").map((part) => part.toolCallId));
+  for (const { state, toolCallId, approval } of last?.parts ?? []) if (state === "approval-responded") (approval.approved ? adapter.earlier : adapter.stored).add(toolCallId);
   return new Promise((resolve, reject) => {
     session
       .untilStopped(async (signal) => {
         const [mine, theirs] = (await agent(signal)).tee();
-        const published = adapter.publish(withoutResults(mine, adapter), { format: FORMAT });
+        const published = adapter.publish(withoutEnds(mine, adapter), { format: FORMAT });
         resolve(theirs);
         await published;
       })
@@ -26,7 +26,7 @@ export async function chat(adapter, { messages, trigger }, agent) {
   });
 }
 
-/** Yields the parts without the results that are stored, which would be late. */
-async function* withoutResults(parts, { stored }) {
-  for await (const part of parts) if (!(/^tool-output-(available|error)$/.test(part.type) && stored.has(part.toolCallId))) yield part;
+/** Yields the parts without the ends of calls that are stored, which would be late. */
+async function* withoutEnds(parts, { stored }) {
+  for await (const part of parts) if (!(/^tool-output-(available|error|denied)$/.test(part.type) && stored.has(part.toolCallId))) yield part;
 }

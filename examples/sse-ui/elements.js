@@ -29,7 +29,11 @@ export function showCard(host, call, { session = "", stop, answer, decisions, va
     }),
     args: async ({ argsRef, args }) => whole(argsRef, argsRef?.seq, "args", args.text),
     result: async ({ outcome }) => whole(outcome?.ref, outcome?.seq, "result", outcome?.value),
-    renderers: () => (drawers ??= import("./renderers.js").then(({ createRenderers }) => createRenderers())),
+    async renderers() {
+      const made = await (drawers ??= import("./renderers.js").then(({ createRenderers }) => createRenderers()));
+      made.adopt(host.shadowRoot);
+      return made;
+    },
     later: async () => ({ ...(await import("./answer.js")), ...(await import("./written.js")) }),
   });
   card.node.dataset.chosen = "true"; // all of it is shown

@@ -15,6 +15,8 @@ export interface Renderers {
   /** Returns null if the text is the best form. */
   draw(side: "args" | "result", text: string, call: Call): Node | null;
   telling(call: Call): string;
+  /** Gives a shadow root the style of the elements, as the document has it. */
+  adopt(root: DocumentOrShadowRoot): void;
 }
 
 export function createRenderers(): Renderers;

@@ -18,9 +18,13 @@ const MAX_CELLS = 250_000; // of the matrix of a diff; above it, all lines are r
 //   draw(side, text, call)    returns the element for the "args" or the "result" of a call, or null
 //                             if its text is the best form
 //   telling(call)             returns the text beside the name, "" for the usual one
+//   adopt(root)               gives a shadow root the style of the elements, as the document has it
 export function createRenderers() {
   const own = new Map();
-  adopt();
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(STYLE);
+  const adopt = (root) => root.adoptedStyleSheets.includes(sheet) || root.adoptedStyleSheets.push(sheet);
+  adopt(document);
 
   // first returns what a renderer returns; one that throws is as if it were not there.
   function first(call, name, value) {
@@ -33,6 +37,7 @@ export function createRenderers() {
   }
 
   return {
+    adopt,
     register(tool, renderer) { own.set(tool, renderer); },
     draw(side, text, call) {
       if (text.length > MAX_TEXT) return null;
@@ -243,9 +248,3 @@ const STYLE = `
 @media (forced-colors: active) { .view { border: 1px solid; } }
 @media print { .view { max-height: none !important; } }
 `;
-
-function adopt() {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(STYLE);
-  document.adoptedStyleSheets.push(sheet);
-}
