@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"streamer/internal/events"
 	"streamer/internal/jsonscan"
 )
 
@@ -198,9 +199,15 @@ func (t *uiTranscript) messages() []any {
 	return list
 }
 
-// settle makes a part valid for validateUIMessages: input that is on its way is what its
-// text shows so far, and a call that ended has the approval that fits its end, or none.
+// settle makes a part valid for validateUIMessages: input that is on its way, or invalid, is
+// what its text shows, and a call that ended has the approval that fits its end, or none.
 func (p *uiPart) settle() {
+	if p.Input == nil && p.args != "" {
+		var s jsonscan.Scanner
+		if p.Input = events.Quote(p.args); s.Write(p.args) != jsonscan.Bad {
+			p.Input = json.RawMessage(p.args + string(s.AppendEnd(nil)))
+		}
+	}
 	approved := p.Approval != nil && p.Approval.Approved != nil && *p.Approval.Approved
 	switch p.State {
 	case "output-denied":
@@ -208,18 +215,12 @@ func (p *uiPart) settle() {
 			p.Approval = &uiApproval{ID: p.ToolCallID}
 		}
 		p.Approval.Approved = new(bool)
-	case "input-streaming", "output-error":
-		var s jsonscan.Scanner
-		if p.Input == nil && p.args != "" && s.Write(p.args) != jsonscan.Bad {
-			p.Input = json.RawMessage(p.args + string(s.AppendEnd(nil)))
-		}
-		if !json.Valid(p.Input) {
-			p.Input = nil
-		}
-		fallthrough
-	case "output-available":
+	case "input-streaming", "output-error", "output-available":
 		if !approved {
 			p.Approval = nil
 		}
+	}
+	if p.Input == nil && p.State != "" && p.ToolCallID != "" {
+		p.Input = json.RawMessage("null") // nothing is known of it
 	}
 }

@@ -9,9 +9,9 @@ import (
 // maxMessageIDs is the maximum number of ids of a stream that are those of the input.
 const maxMessageIDs = 10_000
 
-// messageIDs gives each message of a stream an id: that of the input where it has one
-// that no other message of the session has, otherwise one that is made of the id of its
-// first event. The result is the same in each stream of a turn.
+// messageIDs are the ids that the messages of a stream have: that of the input where no
+// other message of the session has it, otherwise one that is made of the id of the first
+// event. They are the same in each stream of a turn.
 type messageIDs struct {
 	earlier map[string]bool // ids of the messages of earlier turns, which is not changed
 	taken   map[string]bool

@@ -76,12 +76,19 @@ func TestDescribedWords(t *testing.T) {
 	if err := json.Unmarshal(docs.OpenAPI, &described); err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, p := range described.Paths["/v1/sessions/{session}/events"].Get.Parameters {
-		if p.Name == "protocol" {
-			got = p.Schema.Enum
+	words := func(path, name string) (list []string) {
+		for _, p := range described.Paths[path].Get.Parameters {
+			if p.Name == name {
+				list = p.Schema.Enum
+			}
 		}
+		return list
 	}
+	got := words("/v1/sessions/{session}/messages", "format")
+	if _, err := encode.FindHistory("?"); !strings.Contains(err.Error(), "the formats are "+strings.Join(got, ", ")) {
+		t.Errorf("formats: described %q, but %v", got, err)
+	}
+	got = words("/v1/sessions/{session}/events", "protocol")
 	if _, err := encode.Find("?"); !strings.Contains(err.Error(), "the protocols are "+strings.Join(got, ", ")) {
 		t.Errorf("protocols: described %q, but %v", got, err)
 	}

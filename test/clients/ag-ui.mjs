@@ -24,6 +24,16 @@ async function agent(job, fetch) {
   return { ...shown(agent.messages), ended: true, outcome: end.type, pending: end.pendingToolCallIds ?? end.interrupts?.map((i) => i.toolCallId), end, messages: agent.messages }
 }
 
+// reload loads the messages of the session, and runs with them.
+async function reload(job, fetch) {
+  const session = encodeURIComponent(job.session)
+  const { messages } = await (await fetch(`${job.url}/sessions/${session}/messages?format=ag-ui`)).json()
+  const state = await agent({ ...job, messages, url: `${job.url}/ag-ui/${session}` }, fetch)
+  const ids = state.messages.map((m) => m.id)
+  if (new Set(ids).size < ids.length) throw new Error(`messages are there twice: ${ids}`)
+  return state
+}
+
 // resumeOf answers the interrupts that the agent has, which it requires to run again.
 const resumeOf = (agent) => agent.pendingInterrupts?.map(({ id }) => ({ interruptId: id, status: 'resolved' }))
 
@@ -59,4 +69,4 @@ async function approve(job, fetch) {
   return {}
 }
 
-serve({ agent, approve })
+serve({ agent, reload, approve })

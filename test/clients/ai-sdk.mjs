@@ -1,6 +1,6 @@
 // The AI SDK: useChat with resume is the class Chat and its resumeStream.
 import { Chat } from '@ai-sdk/react'
-import { DefaultChatTransport, isToolUIPart, readUIMessageStream } from 'ai'
+import { DefaultChatTransport, isToolUIPart, readUIMessageStream, validateUIMessages } from 'ai'
 import { serve } from './jobs.mjs'
 
 const transportOf = (job, fetch) =>
@@ -24,8 +24,20 @@ async function chat(job, fetch) {
     }
   }
   if (chat.status !== 'ready') throw chat.error
-  const { finishReason, isAbort, isDisconnect, isError } = ends.at(-1)
+  const { finishReason, isAbort, isDisconnect, isError } = ends.at(-1) ?? {} // no run was open
   return { ...shown(chat.messages), ended: true, isAbort, isDisconnect, isError, finishReason, messages: chat.messages }
+}
+
+// reload loads the messages of the session, and resumes with them from their cursor. It says
+// that each message is valid, and is there once.
+async function reload(job, fetch) {
+  const session = encodeURIComponent(job.session)
+  const { messages, cursor } = await (await fetch(`${job.url}/sessions/${session}/messages?format=ai-ui`)).json()
+  if (messages.length) await validateUIMessages({ messages })
+  const state = await chat({ ...job, messages, url: `${job.url}/ai-sdk/${session}/stream?last_event_id=${cursor}`, times: 1 }, fetch)
+  const ids = state.messages.map((m) => m.id)
+  if (new Set(ids).size < ids.length) throw new Error(`messages are there twice: ${ids}`)
+  return state
 }
 
 const ranks = { 'input-streaming': 0, 'input-available': 1, 'approval-requested': 2, 'approval-responded': 3, 'output-available': 4, 'output-error': 4, 'output-denied': 4 }
@@ -82,4 +94,17 @@ async function approve(job, fetch) {
   return shown(chat.messages)
 }
 
-serve({ chat, reader, approve })
+// watch waits for the first run in a tab that was opened before the question. It is ready
+// to send meanwhile.
+async function watch(job, fetch) {
+  const transport = new DefaultChatTransport({ fetch, prepareReconnectToStreamRequest: () => ({ api: `${job.url}/stream?wait&last_event_id=0` }) })
+  const chat = new Chat({ id: job.session, transport })
+  while (chat.messages.length === 0) {
+    const resumed = chat.resumeStream()
+    if (chat.status !== 'ready') throw new Error(`the chat is ${chat.status} while it waits`)
+    await resumed
+  }
+  return shown(chat.messages)
+}
+
+serve({ chat, reader, reload, watch, approve })

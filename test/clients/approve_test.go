@@ -1,11 +1,26 @@
 package clients
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"streamer/internal/events"
 )
+
+// TestWaits: a tab that was opened before the question shows the run that it begins.
+func TestWaits(t *testing.T) {
+	requireClients(t)
+	server := serve(t, config(t))
+	s := openSession(t, server, "waits", nil)
+	tab := startProcess(t, "ai-sdk.mjs").start(t, job{Kind: "watch", URL: server + "/v1/ai-sdk/waits", Session: "waits"})
+	s.post("delta", `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"Here."},"finish_reason":"stop"}]}`)
+	s.post("end", `{}`)
+	var got shown
+	if unmarshal(t, tab.state(t), &got) && !slices.Equal(got.Texts, []string{"Here."}) {
+		t.Errorf("the tab shows %q", got.Texts)
+	}
+}
 
 // TestApprovals: the answer of a person reaches the session from the real clients of
 // LangGraph, over HTTP and over a WebSocket, of AG-UI, and of the AI SDK. That also gives

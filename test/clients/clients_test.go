@@ -60,7 +60,9 @@ func kinds() []*kind {
 	return []*kind{
 		{name: "chat", program: "ai-sdk.mjs", path: "/v1/ai-sdk/%s/stream", turns: true, drops: true, times: 2, keeps: true, outcomes: statuses, states: parts, deniesWithoutMore: true},
 		{name: "reader", program: "ai-sdk.mjs", path: "/v1/ai-sdk/%s/stream", turns: true, drops: true, once: true, outcomes: statuses, states: parts, deniesWithoutMore: true},
+		{name: "reload", program: "ai-sdk.mjs", path: "/v1", drops: true, once: true, outcomes: statuses, states: parts, deniesWithoutMore: true},
 		ag,
+		{name: "reload", program: "ag-ui.mjs", path: "/v1", once: true, outcomes: ag.outcomes, states: ag.states},
 		{
 			name: "join", program: "langgraph.mjs", path: "/v1/langgraph", lastRun: true,
 			outcomes: map[events.Status]string{events.Completed: "ended", events.Error: "error", events.Cancelled: "ended", events.Interrupted: "interrupted"},
@@ -188,6 +190,16 @@ func (k *kind) pathOf(session string) string {
 	return k.path
 }
 
+// endedPathOf returns the path of a session for a client that lacks its last run, which has
+// ended.
+func (k *kind) endedPathOf(session string) string {
+	path := k.pathOf(session)
+	if k.turns {
+		path += "?last_event_id=0"
+	}
+	return path
+}
+
 // startLive starts two clients of each kind at the start of a run, whose first input is
 // given. A connection of the second one is cut off after some frames.
 func (f *fixture) startLive(t *testing.T, session string, first uint64, n int, had map[string]json.RawMessage) (list []watcher) {
@@ -237,7 +249,7 @@ func (k *kind) view(l *sessionLog) *view {
 func (f *fixture) testHistory(t *testing.T, s *session) {
 	var list []watcher
 	for _, k := range kinds() {
-		list = append(list, f.start(t, k, s.name, 0, job{URL: k.pathOf(s.name)}))
+		list = append(list, f.start(t, k, s.name, 0, job{URL: k.endedPathOf(s.name)}))
 	}
 	states := map[string]json.RawMessage{}
 	var plans []cutPlan
@@ -271,7 +283,7 @@ type cutPlan struct {
 func (f *fixture) testCuts(t *testing.T, s *session, plans []cutPlan, states map[string]json.RawMessage) {
 	var list []watcher
 	for _, p := range plans {
-		list = append(list, f.start(t, p.kind, s.name, p.n, job{URL: p.kind.pathOf(s.name)}))
+		list = append(list, f.start(t, p.kind, s.name, p.n, job{URL: p.kind.endedPathOf(s.name)}))
 	}
 	for _, w := range list {
 		if got, want := w.state(t), states[w.kind.name]; got != nil && !sameJSON(got, want) {
