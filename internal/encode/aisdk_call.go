@@ -165,8 +165,8 @@ func (a *aiSDK) result(e *events.Event) {
 	}
 }
 
-// deny ends a call as denied. The client has its reason from the response to a request, so
-// one that nobody was asked about gets both.
+// deny ends a call as denied. The client takes the reason from the response to a request, so
+// both are sent if no person was asked, or if one approved before.
 func (a *aiSDK) deny(c *aiCall, reason string) {
 	a.remove(c, "")
 	if c.approval == "" || c.approved != nil && *c.approved {

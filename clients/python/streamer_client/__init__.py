@@ -16,6 +16,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable
 
+from . import bodies
 from .errors import Cancelled, Gone, Suspended, Stopped, StreamerError, ToolError, Unavailable
 from .events import Event, Events
 from .publish import Tee
@@ -38,6 +39,7 @@ __all__ = [
     "Tee",
     "ToolError",
     "Unavailable",
+    "bodies",
     "current_stop",
     "streamer",
 ]

@@ -9,8 +9,9 @@ import random
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
+from .bodies import Body
 from .errors import StreamerError
 from .sse import Frame, frames
 from .threads import in_thread
@@ -27,6 +28,14 @@ class Event(dict[str, Any]):
         super().__init__(body)
         self.type = type or str(body.get("type", ""))
         self.seq = seq
+
+    @property
+    def body(self) -> Body:
+        """The event itself, with the types of its fields, which `body["type"]` distinguishes.
+
+        A synthetic message is a tool message, and has none of them.
+        """
+        return cast(Body, self)
 
 
 class Events:
