@@ -196,6 +196,33 @@ func TestContinuedTurn(t *testing.T) {
 	}
 }
 
+// TestDeniedTurn checks that a run after a denial continues the message that asked, whose id
+// both have on the wire.
+func TestDeniedTurn(t *testing.T) {
+	store := newMemory()
+	f := &folded{t: t, store: store}
+	add := func(parts ...string) {
+		for _, p := range parts {
+			f.add(inputs.Delta, p)
+		}
+	}
+	add(`{"type":"start","messageId":"m"}`, `{"type":"start-step"}`, `{"type":"tool-input-available","toolCallId":"c1","toolName":"f","input":{}}`,
+		`{"type":"tool-approval-request","toolCallId":"c1","approvalId":"p1"}`, `{"type":"finish-step"}`, `{"type":"finish","finishReason":"tool-calls"}`)
+	f.add(inputs.Answer, `{"interrupt_id":"p1","decision":"deny"}`)
+	add(`{"type":"start","messageId":"m"}`, `{"type":"tool-output-denied","toolCallId":"c1"}`, `{"type":"start-step"}`, `{"type":"text-start","id":"0"}`,
+		`{"type":"text-delta","id":"0","delta":"Well."}`, `{"type":"text-end","id":"0"}`, `{"type":"finish-step"}`, `{"type":"finish","finishReason":"stop"}`)
+	url := serve(t, Options{}, store)
+	_, body := do(t, "GET", url+"/v1/ai-sdk/s/stream?last_event_id=0", "")
+	for _, want := range []string{`"messageId":"m"`, `"tool-output-denied"`, `"delta":"Well."`} {
+		if strings.Count(body, want) != 1 {
+			t.Errorf("%s is not there once:\n%s", want, body)
+		}
+	}
+	if ids, p := readMessages(t, url+"/v1/sessions/s/messages"); !slices.Equal(ids, []string{"m"}) || !strings.Contains(string(p.Messages[0]), `"state":"output-denied"`) {
+		t.Errorf("messages: got %q %s", ids, p.Messages)
+	}
+}
+
 // TestTurnAfter checks that a client that names an input waits for its run.
 func TestTurnAfter(t *testing.T) {
 	store := newMemory()

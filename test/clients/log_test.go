@@ -145,7 +145,7 @@ func (l *sessionLog) turn() []run {
 		for _, r := range l.records {
 			if r.Type == events.ToolCallResult && slices.Contains(end.Pending, r.Call) {
 				closed++
-				answered = answered || !r.Synthetic
+				answered = answered || !r.Synthetic || r.Status == events.Denied
 			}
 		}
 		if !answered && (len(end.Pending) == 0 || end.Status != events.Interrupted || closed > 0) {

@@ -74,7 +74,7 @@ func begin(ctx context.Context, log Log, token string, ends []event) (uint64, er
 }
 
 // continued reports whether the run after an end continues the run: one of the calls
-// that were open got a real result, or all wait for a person still.
+// that were open got a real result or was denied, or all wait for a person still.
 func continued(ctx context.Context, log Log, token string, end *event) (bool, error) {
 	if len(end.Pending) == 0 {
 		return false, nil
@@ -85,7 +85,7 @@ func continued(ctx context.Context, log Log, token string, end *event) (bool, er
 			return nil
 		}
 		e, err := parse(r)
-		answered, closed = answered || !e.Synthetic, true
+		answered, closed = answered || !e.Synthetic || e.Status == events.Denied, true
 		return err
 	})
 	return answered || !closed && end.Status == events.Interrupted, err
