@@ -49,6 +49,9 @@ export interface Session {
   /** Returns the events after a cursor, or all, and then each new one. Lost connections are resumed. */
   events<T extends EventType = EventType>(options?: EventsOptions<T>): Events<T>;
 
+  /** Returns the whole args of an event as text, or its result as JSON, where the event has only their beginning. */
+  value(seq: number, part: "args" | "result", options?: { signal?: AbortSignal }): Promise<string>;
+
   /** Closes the calls that the fields name, or all, and ends the run. */
   interrupt(fields?: Interrupt): Promise<Stored>;
 
