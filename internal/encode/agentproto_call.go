@@ -85,6 +85,9 @@ func (a *agentProtocol) await(e *events.Event) {
 // progress appends the message of a progress as output. The end of a wait for a
 // person is an event of its own.
 func (a *agentProtocol) progress(e *events.Event) {
+	if isAutomatic(e) {
+		return
+	}
 	if e.Status == events.ArgsComplete {
 		a.send(e, e.EventID.String()+".answered", "input.answered", apData{InterruptIDs: []string{interruptID(e)}})
 	}

@@ -153,7 +153,7 @@ func (a *agUI) progress(e *events.Event) {
 	if e.Status != "" {
 		c.awaits = nil
 	}
-	if e.Type == events.ToolCallAnswered {
+	if e.Type == events.ToolCallAnswered || isAutomatic(e) {
 		return
 	}
 	a.send(agEvent{Type: "CUSTOM", Name: "streamer.progress", Value: progressData{c.id, e.Progress, e.Percent}})

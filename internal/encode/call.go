@@ -154,6 +154,11 @@ func resultText(e *events.Event) string {
 	return reasonText(e.Reason, "The tool failed without a text.")
 }
 
+// isAutomatic reports whether a progress is about an approval for which no person is asked.
+func isAutomatic(e *events.Event) bool {
+	return e.Type == events.ToolCallProgress && e.InterruptID != ""
+}
+
 // requestReason returns why a person is asked, or "" if the wire does not state it.
 func requestReason(e *events.Event) string {
 	var request struct{ Reason string }
@@ -165,7 +170,7 @@ func requestReason(e *events.Event) string {
 
 // denialReason returns the reason that was given for a denial, or "".
 func denialReason(e *events.Event) (text string) {
-	if e.Synthetic {
+	if e.Reason != nil {
 		return e.Reason.Detail
 	}
 	if json.Unmarshal(e.ToolResult, &text) != nil || text == noReason {

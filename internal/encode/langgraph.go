@@ -315,7 +315,7 @@ type lgProgress struct {
 }
 
 func (l *langGraph) progress(e *events.Event) {
-	if e.Type == events.ToolCallAnswered {
+	if e.Type == events.ToolCallAnswered || isAutomatic(e) {
 		return
 	}
 	l.send("custom", map[string]lgProgress{"streamer_progress": {callID(e), e.Progress, e.Percent}})

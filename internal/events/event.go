@@ -155,7 +155,7 @@ type Event struct {
 	ArgsRef       *Ref            `json:"args_ref,omitempty"`
 
 	InterruptID string          `json:"interrupt_id,omitempty"`
-	Request     json.RawMessage `json:"request,omitempty"`  // what else the wire states of the question: an object
+	Request     json.RawMessage `json:"request,omitempty"`  // what else the wire states of a question: an object
 	Decision    string          `json:"decision,omitempty"` // of answered: approve, deny, edit, reply
 	Value       json.RawMessage `json:"value,omitempty"`    // of answered: what the person said
 	Progress    string          `json:"message,omitempty"`
