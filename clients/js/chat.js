@@ -1,6 +1,7 @@
 // A request of useChat of the AI SDK: its question or its answers, and the stream of an agent.
 
 const FORMAT = "vercel-ui"; // the UI message stream
+const PATIENCE = 30_000; // ms to wait for the events of answers
 
 /**
  * Publishes what the last message of useChat adds, and the stream of the agent.
@@ -10,10 +11,9 @@ const FORMAT = "vercel-ui"; // the UI message stream
 export async function chat(adapter, { messages, trigger }, agent) {
   const { session } = adapter;
   const last = messages.at(-1);
-  if (last?.role !== "user") await session.http.post(`/v1/ai-sdk/${encodeURIComponent(session.name)}`, { messages: [last] });
-  else if (trigger !== "regenerate-message") await session.say(last);
   adapter.whole = true;
-  for (const { state, toolCallId, approval } of last?.parts ?? []) if (state === "approval-responded") (approval.approved ? adapter.earlier : adapter.stored).add(toolCallId);
+  if (last?.role !== "user") await answer(adapter, last);
+  else if (trigger !== "regenerate-message") await session.say(last);
   return new Promise((resolve, reject) => {
     session
       .untilStopped(async (signal) => {
@@ -23,6 +23,21 @@ export async function chat(adapter, { messages, trigger }, agent) {
         await published;
       })
       .catch(reject);
+  });
+}
+
+/** Publishes the answers in a message, and the results of tools of the browser: what it has of open calls. */
+async function answer(adapter, { parts, ...message }) {
+  const { session } = adapter, { calls } = session;
+  for (const { state, toolCallId, approval } of parts) if (state === "approval-responded") (approval.approved ? adapter.earlier : adapter.stored).add(toolCallId);
+  await calls.use(async () => {
+    await calls.live();
+    const known = ({ toolCallId }) => calls.get(calls.find(toolCallId) ?? toolCallId);
+    const news = parts.filter((part) => part.toolCallId && !known(part).result);
+    if (news.length === 0) return;
+    await session.http.post(`/v1/ai-sdk/${encodeURIComponent(session.name)}`, { messages: [{ ...message, parts: news }] });
+    const answers = news.filter((part) => part.state === "approval-responded");
+    await calls.until(() => answers.every((part) => !known(part).waits) || undefined, AbortSignal.timeout(PATIENCE));
   });
 }
 

@@ -33,7 +33,7 @@ export interface Session {
    * Publishes a message of a person, once by its id: a text, or the texts of a message of useChat.
    * It closes the open calls.
    */
-  say(message: { id?: string; text: string } | { id?: string; parts: readonly { text?: string }[] }): Promise<Stored>;
+  say(message: { id?: string; text: string } | { id?: string; parts: readonly object[] }): Promise<Stored>;
 
   /** Returns the messages of the session, by default as those of useChat. */
   messages(options?: { format?: "ai-ui" | "ag-ui" | "openai" | "anthropic"; signal?: AbortSignal }): Promise<any[]>;
