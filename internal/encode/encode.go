@@ -4,8 +4,10 @@
 // The bytes depend on the arguments only. Line ends are LF. No byte of an event can
 // be read as a line of the frame. The caller keeps the order of events. The state of
 // an encoder is bounded by the open calls and messages of its session, the limits of
-// texts that are held (maxHeld, maxBlock, maxQueued), maxNames, and what its client
-// sent.
+// texts that are held (maxHeld, maxBlock, maxQueued), maxNames, maxMessageIDs, the ids in
+// its Opening, and what its client sent.
+//
+// A History writes the messages of a session: what its clients have after they read it.
 package encode
 
 import (

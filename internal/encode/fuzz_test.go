@@ -3,6 +3,7 @@ package encode
 import (
 	"bytes"
 	"os"
+	"slices"
 	"testing"
 
 	"streamer/internal/inputs"
@@ -32,6 +33,23 @@ func FuzzLangGraph(f *testing.F) {
 			checkLangGraph(t, "fuzz", u)
 		}
 		checkAgentProtocol(t, "fuzz", turnOf{log: l.log, read: l.read})
+	})
+}
+
+// FuzzHistory checks that the messages of any inputs can be written in each shape, and have
+// each id once.
+func FuzzHistory(f *testing.F) {
+	fuzzLogs(f, func(t *testing.T, l *inputLog) {
+		for i := range histories {
+			l.history(histories[i].Name, len(l.log))
+		}
+		for _, role := range []string{"assistant", "user"} {
+			ids := idsOf(t, l.history("ai-ui", len(l.log)), role)
+			slices.Sort(ids)
+			if len(slices.Compact(slices.Clone(ids))) < len(ids) {
+				t.Errorf("an id is there twice: %q", ids)
+			}
+		}
 	})
 }
 

@@ -51,7 +51,9 @@ func (t *anthropicTranscript) messages() (list []any) {
 // blocks returns the content of a message. An input that is no object is its member input.
 func (m *agText) blocks() (list []anthropicBlock) {
 	if m.Role == "tool" {
-		var about struct{ Streamer struct{ Status events.Status } }
+		var about struct {
+			Streamer struct{ Status events.Status }
+		}
 		_ = json.Unmarshal(m.Metadata, &about) // without it, the result is an error
 		return []anthropicBlock{{Type: "tool_result", ToolUseID: m.ToolCallID, Content: m.Content, IsError: about.Streamer.Status != events.Completed}}
 	}

@@ -97,9 +97,13 @@ func TestAGUIWaits(t *testing.T) {
 	c := openChunks(t, url)
 	f.message("m1", "one", "")
 	c.want("RUN_STARTED", "TEXT_MESSAGE_START m1", "TEXT_MESSAGE_CONTENT m1one", "TEXT_MESSAGE_END m1", "RUN_FINISHED", "EOF")
+	openChunks(t, url).want("RUN_STARTED", "TEXT_MESSAGE_START m1")
+	openChunks(t, url+"?last_event_id="+itoa(len(store.log)-1)).want("RUN_STARTED", "TEXT_MESSAGE_START m1")
+	behind := openChunks(t, url+"?last_event_id="+itoa(len(store.log)))
 	next := openChunks(t, url+"?after=4")
 	f.add(inputs.Delta, `{"id":"m2","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"two"},"finish_reason":null}]}`)
 	next.want("RUN_STARTED", "TEXT_MESSAGE_START m2", "TEXT_MESSAGE_CONTENT m2two")
+	behind.want("RUN_STARTED", "TEXT_MESSAGE_START m2", "TEXT_MESSAGE_CONTENT m2two")
 	store.breakDown()
 	next.want("RUN_ERROR", io.EOF.Error())
 }

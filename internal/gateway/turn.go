@@ -50,7 +50,10 @@ func (g *Gateway) serveTurn(w http.ResponseWriter, r *http.Request, p *encode.Pr
 	open := func(ctx context.Context, t turns.Turn) (encode.Opening, error) {
 		o := g.openingAt(session, t.From)
 		o.Run, o.Client = t.Run, client
-		o.Earlier, o.Stored, err = g.messageIDs(ctx, token, t.From)
+		var err error
+		if t.From > 0 || client != nil {
+			o.Earlier, o.Stored, err = g.messageIDs(ctx, token, t.From)
+		}
 		return o, err
 	}
 	req := request{proto: p, token: token, open: g.openingAt(session, from)}

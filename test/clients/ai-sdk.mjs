@@ -1,6 +1,8 @@
 // The AI SDK: useChat with resume is the class Chat and its resumeStream.
 import { Chat } from '@ai-sdk/react'
 import { DefaultChatTransport, isToolUIPart, readUIMessageStream, validateUIMessages } from 'ai'
+import { validateUIMessages as validate5 } from 'ai5'
+import { validateUIMessages as validate6 } from 'ai6'
 import { serve } from './jobs.mjs'
 
 const transportOf = (job, fetch) =>
@@ -28,12 +30,12 @@ async function chat(job, fetch) {
   return { ...shown(chat.messages), ended: true, isAbort, isDisconnect, isError, finishReason, messages: chat.messages }
 }
 
-// reload loads the messages of the session, and resumes with them from their cursor. It says
-// that each message is valid, and is there once.
+// reload loads the messages of the session, and resumes with them from their cursor. It fails
+// if a message is not valid in each version of the SDK, or is there twice.
 async function reload(job, fetch) {
   const session = encodeURIComponent(job.session)
   const { messages, cursor } = await (await fetch(`${job.url}/sessions/${session}/messages?format=ai-ui`)).json()
-  if (messages.length) await validateUIMessages({ messages })
+  for (const validate of [validate5, validate6, validateUIMessages]) if (messages.length) await validate({ messages })
   const state = await chat({ ...job, messages, url: `${job.url}/ai-sdk/${session}/stream?last_event_id=${cursor}`, times: 1 }, fetch)
   const ids = state.messages.map((m) => m.id)
   if (new Set(ids).size < ids.length) throw new Error(`messages are there twice: ${ids}`)

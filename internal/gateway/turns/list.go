@@ -9,11 +9,11 @@ import (
 
 // List returns the turns of a session, in order.
 func List(ctx context.Context, log Log, token string) (list []Turn, err error) {
-	starts, err := eventsOf(ctx, log, token, events.RunStarted, 0)
+	starts, err := eventsOf(ctx, log, token, events.RunStarted)
 	if err != nil {
 		return nil, err
 	}
-	ends, err := eventsOf(ctx, log, token, events.RunFinished, 0)
+	ends, err := eventsOf(ctx, log, token, events.RunFinished)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func over(ctx context.Context, log Log, token string, end *event) (uint64, error
 func MessageIDs(ctx context.Context, log Log, token string, from uint64) (earlier, later map[string]bool, err error) {
 	earlier, later = map[string]bool{}, map[string]bool{}
 	for _, typ := range []events.Type{events.MessageStarted, events.HumanMessage} {
-		list, err := eventsOf(ctx, log, token, typ, 0)
+		list, err := eventsOf(ctx, log, token, typ)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -39,7 +39,7 @@ func Last(ctx context.Context, log Log, token string, after uint64) (t Turn, fou
 	if err != nil || start.Seq == 0 {
 		return t, false, err
 	}
-	ends, err := eventsOf(ctx, log, token, events.RunFinished, 0)
+	ends, err := eventsOf(ctx, log, token, events.RunFinished)
 	if err != nil {
 		return t, false, err
 	}
@@ -121,11 +121,11 @@ type Run struct {
 
 // Runs returns the runs of a session, in order.
 func Runs(ctx context.Context, log Log, token string) ([]Run, error) {
-	starts, err := eventsOf(ctx, log, token, events.RunStarted, 0)
+	starts, err := eventsOf(ctx, log, token, events.RunStarted)
 	if err != nil {
 		return nil, err
 	}
-	ends, err := eventsOf(ctx, log, token, events.RunFinished, 0)
+	ends, err := eventsOf(ctx, log, token, events.RunFinished)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +150,8 @@ type event struct {
 	seq uint64
 }
 
-func eventsOf(ctx context.Context, log Log, token string, typ events.Type, after uint64) (list []event, err error) {
-	err = log.EventsOf(ctx, token, typ, after, func(r events.Record) error {
+func eventsOf(ctx context.Context, log Log, token string, typ events.Type) (list []event, err error) {
+	err = log.EventsOf(ctx, token, typ, 0, func(r events.Record) error {
 		e, err := parse(r)
 		list = append(list, e)
 		return err
