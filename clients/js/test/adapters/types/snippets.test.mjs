@@ -74,7 +74,7 @@ test("the snippets of the documents have no errors of types", (t) => {
   t.after(() => rmSync(dir, { recursive: true }));
   const snippets = projectOf(documents().flatMap((file) => [...snippetsIn(file)]), dir);
   assert.ok(snippets.size > 10);
-  const program = ts.createProgram([...snippets.keys()], options);
+  const program = ts.createProgram([...snippets.keys()], { ...options, typeRoots: [join(dir, "node_modules/@types")] });
   const errors = ts.getPreEmitDiagnostics(program).flatMap((d) => {
     const s = snippets.get(d.file?.fileName);
     if (s?.kind.startsWith("js") && UNANNOTATED.includes(d.code)) return [];
