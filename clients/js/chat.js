@@ -1,5 +1,7 @@
 // A request of useChat of the AI SDK: its question or its answers, and the stream of an agent.
 
+import { refused } from "./errors.js";
+
 const FORMAT = "vercel-ui"; // the UI message stream
 const PATIENCE = 30_000; // ms to wait for the events of answers
 
@@ -12,7 +14,7 @@ export async function chat(adapter, { messages, trigger }, agent) {
   const { session } = adapter;
   const last = messages.at(-1);
   adapter.whole = true;
-  if (last?.role !== "user") await answer(adapter, last);
+  if (last?.role !== "user") await session.calls.use(() => answer(adapter, last));
   else if (trigger !== "regenerate-message") await session.say(last);
   return new Promise((resolve, reject) => {
     session
@@ -26,19 +28,29 @@ export async function chat(adapter, { messages, trigger }, agent) {
   });
 }
 
-/** Publishes the answers in a message, and the results of tools of the browser: what it has of open calls. */
-async function answer(adapter, { parts, ...message }) {
-  const { session } = adapter, { calls } = session;
-  for (const { state, toolCallId, approval } of parts) if (state === "approval-responded") (approval.approved ? adapter.earlier : adapter.stored).add(toolCallId);
-  await calls.use(async () => {
-    await calls.live();
-    const known = ({ toolCallId }) => calls.get(calls.find(toolCallId) ?? toolCallId);
-    const news = parts.filter((part) => part.toolCallId && !known(part).result);
-    if (news.length === 0) return;
-    await session.http.post(`/v1/ai-sdk/${encodeURIComponent(session.name)}`, { messages: [{ ...message, parts: news }] });
-    const answers = news.filter((part) => part.state === "approval-responded");
-    await calls.until(() => answers.every((part) => !known(part).waits) || undefined, AbortSignal.timeout(PATIENCE));
-  });
+async function answer(adapter, { parts }) {
+  await adapter.session.calls.live();
+  for (const part of parts) if (part.toolCallId) await settle(adapter, part);
+}
+
+/** Publishes what a message adds to a call: the answer of a person, or the result of a tool of the browser. */
+async function settle({ session, earlier, stored }, { toolCallId, state, approval, output, errorText }) {
+  const { calls } = session;
+  const call = calls.find(toolCallId), known = calls.get(call);
+  if (state !== "approval-responded") {
+    if (!call || known.result) return;
+    if (state === "output-available") await session.result(call, output);
+    if (state === "output-error") await session.result(call, errorText, { status: "error" });
+    return;
+  }
+  (approval.approved ? earlier : stored).add(toolCallId);
+  if (!call || (known.answer && !known.claim && !known.result)) return; // answered elsewhere; the agent goes on here
+  if (known.claim === undefined && !known.result) {
+    const { seq } = await session.answer(call, { decision: approval.approved ? "approve" : "deny", value: approval.reason });
+    await calls.until(() => known.answer ?? known.result, AbortSignal.timeout(PATIENCE));
+    if (known.answer?.input === seq) return;
+  }
+  throw refused(409, `the call ${call} was answered first by ${known.answer?.by ?? "another person"}`);
 }
 
 /** Yields the parts without the ends of calls that are stored, which would be late. */

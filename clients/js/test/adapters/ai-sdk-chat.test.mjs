@@ -65,6 +65,17 @@ test("a question, an approval and a denial: each event is there once", async () 
   assert.deepEqual(states(await session.messages()), states(messages), "the log and useChat differ");
 });
 
+test("a second answer is refused", async () => {
+  const session = streamer(server.url).session("ai-sdk/chat-second");
+  const tools = { send: tool({ inputSchema, needsApproval: true, execute: async () => "sent" }) };
+  const asked = [question("u1", "Send it.")];
+  const messages = await after(asked, await answer(session, asked, modelOf(calling(["c1", "send", { q: "c" }])), tools));
+  const part = messages.at(-1).parts.find((part) => part.toolCallId === "c1");
+  const decided = (approved) => [asked[0], { ...messages.at(-1), parts: [{ ...part, state: "approval-responded", approval: { ...part.approval, approved } }] }];
+  await (await answer(session, decided(true), modelOf(saying("done")), tools)).pipeTo(new WritableStream());
+  for (const approved of [true, false]) await assert.rejects(answer(session, decided(approved), modelOf(), tools), { status: 409 });
+});
+
 test("a stop reaches the model and the tools", async () => {
   const session = streamer(server.url).session("ai-sdk/chat-stop");
   let reason;
