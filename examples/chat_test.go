@@ -8,16 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"streamer/test/browser"
 	"streamer/test/testkit"
 
 	"github.com/chromedp/chromedp"
 )
-
-// chatStep bounds how long the chat takes to show what a person did.
-const chatStep = 20 * time.Second
 
 // chatText is a script that returns what the chat shows: a line for each text, and for each call its tool and state.
 const chatText = `[...document.querySelectorAll(".messages li")].flatMap((li) => [...li.children].map((part) => li.dataset.role + ": " +
@@ -113,7 +109,7 @@ func openChat(t *testing.T, web context.Context, page string) *chatTab {
 
 func (c *chatTab) do(what string, a chromedp.Action[chromedp.Void]) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.ctx, chatStep)
+	ctx, cancel := context.WithTimeout(c.ctx, within)
 	defer cancel()
 	if _, err := chromedp.Run(ctx, a); err != nil {
 		c.t.Fatalf("%s: %v\n%s", what, err, c.text())
@@ -131,7 +127,7 @@ func (c *chatTab) text() string {
 
 func (c *chatTab) wait(what, condition string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.ctx, chatStep)
+	ctx, cancel := context.WithTimeout(c.ctx, within)
 	defer cancel()
 	if _, err := chromedp.Run(ctx, chromedp.Poll[bool]("!!("+condition+")", chromedp.WithPollingTimeout(0))); err != nil {
 		c.t.Fatalf("waiting for %s: %v\nthe page shows\n%s", what, err, c.text())
