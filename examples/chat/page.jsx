@@ -65,7 +65,7 @@ function Tool({ part, decide }) {
   const tool = getToolName(part);
   const actions = {
     stop, session: id,
-    decisions: ["approve", "deny"], // which the AI SDK knows
+    edits: false, // which the AI SDK does not know
     answer: (_, { decision }) => decide(part.approval, decision === "approve"),
     value: (seq, what) => session.value(seq, what),
   };

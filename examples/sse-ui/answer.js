@@ -13,16 +13,13 @@ export async function send(url, call, body) {
 }
 
 // answerForm returns {node, show(call)}: buttons to approve and deny, and a text for other
-// arguments or a reply. answer(call, body) returns a promise of when it is stored. decisions are
-// those that are offered; all.
-export function answerForm(answer, decisions = ["approve", "deny", "edit", "reply"]) {
+// arguments or a reply. answer(call, body) returns a promise of when it is stored.
+export function answerForm(answer) {
   let call = null, decision = "", sending = false;
   const button = (text, onclick, cls) => el("button", { type: "button", class: cls, onclick }, text);
-  const offered = {
-    approve: () => button("Approve", () => submit({ decision: "approve" }), "primary"), deny: () => button("Deny", () => submit({ decision: "deny" })),
-    edit: () => button("Edit arguments", () => write("edit")), reply: () => button("Reply", () => write("reply")),
-  };
-  const choices = el("div", { class: "choices" }, ...decisions.map((which) => offered[which]()));
+  const choices = el("div", { class: "choices" },
+    button("Approve", () => submit({ decision: "approve" }), "primary"), button("Deny", () => submit({ decision: "deny" })),
+    button("Edit arguments", () => write("edit")), button("Reply", () => write("reply")));
   const label = el("span");
   const text = el("textarea", { rows: "4", spellcheck: "false", onkeydown: keys });
   const fault = el("p", { class: "note warn", role: "alert", hidden: true });

@@ -28,13 +28,12 @@ export function where(namespace) {
 export const agentOf = (namespace) => where(namespace.split("|").slice(0, -1).join("|"));
 
 // createCard returns {node, update(call, folded), tick(now, lost)}. A folded card has only its
-// first lines, and lost is the time for which its state has been unknown. actions has
-// stopping (the set of keys of calls whose stop was requested), args(call) and result(call),
-// promises of the whole values, renderers(), a promise of those of values, later(), a promise of
-// answerForm and the texts of copyRow, and optionally stopCall(call), answer(call, body), a promise
-// of when the answer of a person is stored, decisions, those that it can be, frames(call), which
+// first lines, and lost is the time for which its state has been unknown. actions has stopCall(call),
+// answer(call, body), a promise of when the answer of a person is stored,
+// stopping (the set of keys of calls whose stop was requested), frames(call), which
 // shows the frames of a call, message(key) and call(key), which show a message and the card of
-// another call, and what copyRow needs. Of several cards with roving, the tab key
+// another call, args(call) and result(call), promises of the whole
+// values, later(), a promise of answerForm, and what copyRow needs. Of several cards with roving, the tab key
 // reaches only one.
 export function createCard(call, actions, roving = false) {
   const symbol = icon("run");
@@ -82,7 +81,7 @@ export function createCard(call, actions, roving = false) {
 
   function updateStop(open) {
     // A button that has the focus stays until it loses it.
-    stop.hidden = !actions.stopCall || (!open && document.activeElement !== stop);
+    stop.hidden = !open && document.activeElement !== stop;
     const asked = actions.stopping.has(call.call), name = call.tool || "unnamed tool";
     stop.setAttribute("aria-disabled", String(asked || !open));
     const label = visible(!open ? name + " has ended" : asked ? "Stop of " + name + " requested" : "Stop " + name);
@@ -135,10 +134,10 @@ export function createCard(call, actions, roving = false) {
     if (folded) return;
     updateStop(open);
     updateChips();
-    if (call.replaces && actions.call) part("before", () => link("Show the attempt before", () => actions.call(call.replaces)));
+    if (call.replaces) part("before", () => link("Show the attempt before", () => actions.call(call.replaces)));
     updateArgs();
     updateProgress();
-    if (actions.answer && (call.status === "awaiting_input" || parts.ask)) part("ask", () => ask(actions)).show(call);
+    if (call.status === "awaiting_input" || parts.ask) part("ask", () => ask(actions)).show(call);
     note("answered", answered(call.answer));
     updateOutcome();
     updateLate();
@@ -197,7 +196,7 @@ export function createCard(call, actions, roving = false) {
     const text = call.reason?.text ?? "";
     note("reason", [text, call.reason?.detail ? "Reason given: “" + call.reason.detail + "”." : ""].filter(Boolean).join(" "));
     // A synthetic result repeats the text of the reason.
-    if (call.closedBy && actions.message) part("message", () => link(call.reason?.code === "superseded" ? "Show the new attempt" : "Show the message",
+    if (call.closedBy) part("message", () => link(call.reason?.code === "superseded" ? "Show the new attempt" : "Show the message",
       () => (call.replacedBy ? actions.call(call.replacedBy) : actions.message(call.closedBy))));
     if (!call.synthetic || !text) showResult("result", call.status === "error" ? "Error" : "Result", outcome, "result");
   }
@@ -250,9 +249,9 @@ export function createCard(call, actions, roving = false) {
 // ask returns {node, show(call)}, the form of an answer, which is loaded when it is needed.
 function ask(actions) {
   const node = el("div");
-  let call = null, form = null;
+  let call, form;
   actions.later().then(({ answerForm }) => {
-    node.append((form = answerForm(actions.answer, actions.decisions)).node);
+    node.append((form = answerForm(actions.answer)).node);
     form.show(call);
   });
   return {
@@ -276,7 +275,7 @@ const textOf = (value) => (typeof value === "string" ? value : value === undefin
 function details(actions) {
   const list = el("dl");
   const node = el("details", { class: "details", ontoggle: refresh }, el("summary", {}, "Details"), list);
-  let shown = "", call = null, more = null;
+  let shown = "", call, more;
   function refresh() {
     if (!node.open) return;
     const rows = [
@@ -302,9 +301,9 @@ function details(actions) {
 }
 
 function addActions(node, call, actions) {
-  node.append(copyRow(call, actions) ?? "");
-  if (actions.frames) node.append(el("button", { type: "button", class: "copy", onclick: () => actions.frames(call()) }, "show its frames"));
-  return true;
+  const frames = el("button", { type: "button", class: "copy", onclick: () => actions.frames(call()) }, "show its frames");
+  node.append(copyRow(call, actions) ?? "", frames);
+  return frames;
 }
 
 function row(term, value, copy) {

@@ -43,15 +43,15 @@ export async function copied(read) {
 }
 
 // copyRow returns the buttons that copy the call that call() returns. actions has
-// result(call), a promise of the whole result, later(), a promise of the functions that write
-// the texts, session(), and optionally address(call).
+// result(call), a promise of the whole result, session(), address(call), and later(), a promise of
+// the functions that write the texts.
 export function copyRow(call, actions) {
   const as = (write) => async () => write(await actions.later(), call(), await actions.result(call()));
   const texts = [
     ["JSON", "Copy as JSON", as((later, ...all) => later.jsonOf(...all))],
     ["curl", "Copy as curl commands", as((later, one, value) => later.curlOf(one, actions.session(), value))],
     ...["OpenAI", "Anthropic"].map((name) => [name + " messages", "Copy as messages of " + name, as((later, one, value) => later.historyOf(one, name.toLowerCase(), value))]),
-    ...(actions.address ? [["link", "Copy the link to this call", () => actions.address(call())]] : []),
+    ["link", "Copy the link to this call", () => actions.address(call())],
   ];
   const buttons = texts.map(([text, name, read]) => copyButton(text, name, read));
   return buttons.includes(null) ? null : el("p", { class: "copies" }, "Copy as ", ...buttons);

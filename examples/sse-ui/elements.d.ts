@@ -10,8 +10,8 @@ export interface CardActions {
   stop?: (call: Call) => Promise<unknown>
   /** Stores the answer of a person. It rejects with the reason why it is not stored. */
   answer?: (call: Call, answer: { decision: 'approve' | 'deny' | 'edit' | 'reply'; args?: any; value?: any }) => Promise<unknown>
-  /** The decisions that are offered; all. */
-  decisions?: readonly ('approve' | 'deny' | 'edit' | 'reply')[]
+  /** Whether other arguments and replies are offered too; true. */
+  edits?: boolean
   /** Returns a whole value above 64 KiB as text, see Ref. */
   value?: (seq: number, part: 'args' | 'result') => Promise<string>
 }

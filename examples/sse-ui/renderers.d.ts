@@ -15,11 +15,10 @@ export interface Renderers {
   /** Returns null if the text is the best form. */
   draw(side: "args" | "result", text: string, call: Call): Node | null;
   telling(call: Call): string;
-  /** Gives a shadow root the style of the elements, as the document has it. */
-  adopt(root: DocumentOrShadowRoot): void;
 }
 
-export function createRenderers(): Renderers;
+/** Returns the renderers of a page, or of a shadow root, which gets their style. */
+export function createRenderers(root?: DocumentOrShadowRoot): Renderers;
 
 /** The lines of two texts: " " for those of both, "-" and "+" for those of one. */
 export function compare(before: string, after: string): [" " | "-" | "+", string][];

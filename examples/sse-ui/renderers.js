@@ -9,7 +9,7 @@ const MAX_LINES = 400, MAX_ROWS = 100, MAX_COLUMNS = 12; // that are shown
 const MAX_CELL = 2_000; // characters of a value in a table or a map
 const MAX_CELLS = 250_000; // of the matrix of a diff; above it, all lines are removed and added
 
-// createRenderers returns the renderers of a page:
+// createRenderers returns the renderers of a page, or of a shadow root, which gets their style:
 //
 //   register(tool, renderer)  renders the calls of a tool with {args, result, telling}, each a
 //                             function (value, call) and optional: args and result return an
@@ -18,13 +18,9 @@ const MAX_CELLS = 250_000; // of the matrix of a diff; above it, all lines are r
 //   draw(side, text, call)    returns the element for the "args" or the "result" of a call, or null
 //                             if its text is the best form
 //   telling(call)             returns the text beside the name, "" for the usual one
-//   adopt(root)               gives a shadow root the style of the elements, as the document has it
-export function createRenderers() {
+export function createRenderers(root = document) {
   const own = new Map();
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(STYLE);
-  const adopt = (root) => root.adoptedStyleSheets.includes(sheet) || root.adoptedStyleSheets.push(sheet);
-  adopt(document);
+  adopt(root);
 
   // first returns what a renderer returns; one that throws is as if it were not there.
   function first(call, name, value) {
@@ -37,7 +33,6 @@ export function createRenderers() {
   }
 
   return {
-    adopt,
     register(tool, renderer) { own.set(tool, renderer); },
     draw(side, text, call) {
       if (text.length > MAX_TEXT) return null;
@@ -248,3 +243,9 @@ const STYLE = `
 @media (forced-colors: active) { .view { border: 1px solid; } }
 @media print { .view { max-height: none !important; } }
 `;
+
+function adopt(root) {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(STYLE);
+  root.adoptedStyleSheets.push(sheet);
+}
