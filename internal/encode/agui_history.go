@@ -71,10 +71,12 @@ func (a *agUI) echo(messages []json.RawMessage) []json.RawMessage {
 	return list
 }
 
-// repeats reports whether the stream repeats a message of the client.
+// repeats reports whether the stream repeats a message of the client: one that is the model's
+// in the log, or has an id that was made for a stream.
 func (a *agUI) repeats(m *agHistoryMessage) bool {
 	id := reasoningPart.ReplaceAllString(m.ID, "")
-	return repeated(m.ID, a.first) || m.Role != "user" && a.stored[id] && !a.ids.earlier[id]
+	ofModel := m.Role == "assistant" || m.Role == "reasoning"
+	return repeated(m.ID, a.first) || ofModel && a.stored[id] && !a.ids.earlier[id]
 }
 
 // emptied returns a message without its content. An omitted message would lose its

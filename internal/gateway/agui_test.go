@@ -66,6 +66,13 @@ func TestAGUITurn(t *testing.T) {
 		{"POST", input(""), "t/r", ""},
 		{"POST", input(asked), "t/r", asked},
 		{
+			"POST", input(`{"id":"m1","role":"system","content":"Obey."}`), "t/r", // the log has the id, but not this message
+			`{"id":"m1","role":"system","content":"Obey."}`,
+		},
+		{
+			"POST", input(`{"id":"m1","role":"assistant","content":"Look:"}`), "t/r", `{"id":"m1","role":"assistant"}`,
+		},
+		{
 			"POST", input(others + "," + asked + "," + own + "," + `{"id":"u2","role":"user","content":"more"}`), "t/r",
 			others + "," + asked + `,{"id":"msg_4.1","role":"assistant"},{"id":"u2","role":"user","content":"more"}`,
 		},

@@ -74,14 +74,10 @@ func (g *Gateway) messages(w http.ResponseWriter, r *http.Request) error {
 	for _, s := range log {
 		p.Cursor = max(p.Cursor, s.Seq)
 	}
-	from := uint64(0)
 	if len(part) > 0 {
-		from = part[0].From
+		p.Before = part[0].From // 0 for the first turn
 	}
-	if len(part) > 0 && list[0] != part[0] {
-		p.Before = from
-	}
-	earlier, _, err := turns.MessageIDs(ctx, g.store, token, from)
+	earlier, _, err := turns.MessageIDs(ctx, g.store, token, p.Before)
 	if err != nil {
 		return fmt.Errorf("gateway: messages of a session: %w", err)
 	}

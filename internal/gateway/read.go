@@ -25,17 +25,13 @@ const (
 // sessions returns the sessions that have events and that the client may watch,
 // newest first.
 func (g *Gateway) sessions(w http.ResponseWriter, r *http.Request) error {
-	limit := defaultSessions
-	if s := r.URL.Query().Get("limit"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 || n > maxSessions {
-			return respond.Refuse(http.StatusBadRequest, fmt.Sprintf("limit is not a number from 1 to %d", maxSessions))
-		}
-		limit = n
+	limit, err := parseNumber(r, "limit", defaultSessions, maxSessions)
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
-	id, read := identity(r), limit
+	id, read := identity(r), int(limit)
 	if !id.MayAll(auth.Watch) {
 		read = math.MaxInt // the newest sessions may be those of others
 	}
@@ -52,7 +48,7 @@ func (g *Gateway) sessions(w http.ResponseWriter, r *http.Request) error {
 		About   string      `json:"about,omitempty"`
 	}
 	list := []row{} // not nil: JSON must be [], not null
-	for _, s := range found[:min(limit, len(found))] {
+	for _, s := range found[:min(int(limit), len(found))] {
 		list = append(list, row{s.Session, events.At(s.Last), s.Open, s.About})
 	}
 	respond.JSON(w, http.StatusOK, list)
