@@ -47,7 +47,8 @@ export function useFollow(session, { status, setMessages, resumeStream, stop }, 
   latest.current = { busy, news, run: state.run };
   const seen = useRef(""), resumed = useRef(false);
   useEffect(() => {
-    if (busy && resumed.current && !state.run) stop(); // the reading of a run that waits for a person
+    if (busy && resumed.current && !state.run && state.open.length > 0) stop(); // the reading of a run that waits for a person
+    if (busy) seen.current = ""; // a request that fails leaves what the log does not have
     if (busy || !news || seen.current === news) return;
     seen.current = news;
     load().then((messages) => {
@@ -56,7 +57,10 @@ export function useFollow(session, { status, setMessages, resumeStream, stop }, 
       if (!latest.current.run) return;
       resumed.current = true;
       resumeStream().finally(() => (resumed.current = false));
-    }, (error) => session.http.warn(`the messages of a chat are not loaded: ${error.message}`));
+    }, (error) => {
+      seen.current = "";
+      session.http.warn(`the messages of a chat are not loaded: ${error.message}`);
+    });
   }, [busy, news, state.run]);
 }
 
@@ -70,7 +74,6 @@ class Followed {
   #store = createStore();
   #session;
   #connection = "connecting";
-  #error;
   #listeners = new Set();
   #snapshot;
   #reading;

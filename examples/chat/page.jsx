@@ -3,7 +3,7 @@
 import "./page.css";
 
 import { useChat } from "@ai-sdk/react";
-import { DefaultChatTransport, getToolName, isToolUIPart, lastAssistantMessageIsCompleteWithApprovalResponses as isAnswered } from "ai";
+import { DefaultChatTransport, getToolName, isToolUIPart } from "ai";
 import { useEffect, useRef, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { streamer } from "streamer-client";
@@ -23,19 +23,19 @@ const transport = new DefaultChatTransport({
 const load = async () => (await fetch(`/api/chat/${encodeURIComponent(id)}`)).json();
 
 function Page() {
-  const decided = useRef(false); // by this page, which then continues the agent
-  const chat = useChat({ id, transport, sendAutomaticallyWhen: (chat) => decided.current && isAnswered(chat) });
+  const chat = useChat({ id, transport });
   const { messages, status, error, sendMessage, addToolApprovalResponse } = chat;
   useFollow(session, chat, load);
   const { state, connection } = useSession(session);
   const busy = status === "submitted" || status === "streaming";
   const end = useRef(null);
-  useEffect(() => void (busy && (decided.current = false)), [busy]);
   useEffect(() => void end.current.scrollIntoView({ block: "end" }), [messages.length]);
 
-  function decide(approval, approved) {
-    decided.current = true;
-    return addToolApprovalResponse({ id: approval.id, approved });
+  async function decide(approval, approved) {
+    const waiting = messages.flatMap(({ parts }) => parts).filter(({ state }) => state === "approval-requested");
+    await chat.stop(); // reading: the request has a stream of its own
+    await addToolApprovalResponse({ id: approval.id, approved });
+    if (waiting.length === 1) await sendMessage(); // with all answers, the agent goes on
   }
 
   return (
