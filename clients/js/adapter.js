@@ -1,11 +1,19 @@
 // What the adapters of frameworks share: the published stream of a model, and its calls.
 
+import { StreamerError, Suspended } from "./errors.js";
+
 const PATIENCE = 30_000; // ms to wait for the events of a session
 
 /** Adapter belongs to one run of one agent, whose model answers one request at a time. */
 export class Adapter {
   #published = Promise.resolve();
   #since; // the first input of the newest stream
+  /** Whether the stream has all parts of an answer: approvals, results and its end. */
+  whole = false;
+  /** The ids of calls of earlier answers that run now. */
+  earlier = new Set();
+  /** The ids of calls whose results are in the log. */
+  stored = new Set();
 
   /**
    * @param {import("./session.js").Session} session
@@ -47,12 +55,15 @@ export class Adapter {
    */
   async run(id, args, tool, options) {
     const { calls } = this.session;
-    const since = await this.#since;
-    return calls.use(async () => {
+    const since = this.earlier.has(id) ? 0 : await this.#since;
+    const end = calls.use(async () => {
       await calls.live(options?.signal);
       await this.#answer(calls.find(id, since), (call, { waits }) => waits && this.session.answer(call, { decision: "approve" }));
       return this.session.run({ id, tool_args: args, since }, tool, options);
     });
+    const stored = () => this.stored.add(id);
+    end.then(stored, (error) => error instanceof StreamerError || error instanceof Suspended || stored());
+    return end;
   }
 
   /** Ends calls that were denied: the framework does not execute them. Those of this run may not have started yet. */

@@ -37,6 +37,16 @@ export function aiSdk(session: Session, options?: AdapterOptions): {
    */
   onChunk(event: { chunk: { type: string } }): void;
 
+  /**
+   * Answers a request of useChat: publishes the question or the answers in its last message, and the
+   * stream of parts that agent returns, and returns this stream. signal is aborted when the run is
+   * interrupted. The model is not wrapped. It rejects with status 409 if another person answered first.
+   */
+  chat<Part>(
+    request: { messages: readonly { id: string; role: string; parts: readonly any[] }[]; trigger?: string },
+    agent: (signal: AbortSignal) => ReadableStream<Part> | PromiseLike<ReadableStream<Part>>,
+  ): Promise<ReadableStream<Part>>;
+
   /** Ends the run when all is published. */
   end(reason?: "completed" | "error" | "cancelled"): Promise<Stored>;
 };

@@ -1,6 +1,7 @@
 // The adapter of the AI SDK: a middleware for the model, and tools that can be stopped.
 
 import { Adapter } from "./adapter.js";
+import { chat } from "./chat.js";
 import { nonce } from "./http.js";
 
 const FORMAT = "vercel-ui"; // which has the parts of a model's stream, and steps around them
@@ -35,9 +36,10 @@ export function aiSdk(session, options) {
       },
     },
     tools(tools) {
-      const show = (id) => ask(id, { approvalId: nonce() }, () => asked.get(id));
+      const show = (id) => adapter.whole || ask(id, { approvalId: nonce() }, () => asked.get(id));
       return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, asking(stoppable(adapter, tool), show)]));
     },
+    chat: (request, agent) => chat(adapter, request, agent),
     onChunk({ chunk }) {
       const { type, approvalId, isAutomatic, reason, signature, toolCall } = chunk;
       if (type === "tool-approval-request" && !isAutomatic) ask(toolCall.toolCallId, { approvalId, reason, signature });

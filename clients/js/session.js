@@ -4,6 +4,7 @@ import { Calls } from "./calls.js";
 import { Cancelled } from "./errors.js";
 import { Events } from "./events.js";
 import { follow, headersOf } from "./follow.js";
+import { nonce } from "./http.js";
 import { run } from "./run.js";
 import { subscribe } from "./sse.js";
 
@@ -33,6 +34,12 @@ export class Session {
     return follow(this, stream, options);
   }
 
+  /** Publishes a message of a person, once by its id: a text, or one with parts. It closes the open calls. */
+  say({ id = nonce(), text, parts = [] }) {
+    const content = text ?? parts.map((part) => part.text ?? "").join("");
+    return this.post("deltas", { id, role: "user", content }, { key: `human:${id}`, headers: headersOf({ format: "openai-chat" }) });
+  }
+
   /** Executes a call, at most once over all processes. */
   run(call, tool, options) {
     return run(this, call, tool, options);
@@ -41,6 +48,11 @@ export class Session {
   /** Returns the events after a cursor, or all, and then each new one. */
   events(options) {
     return new Events((range) => subscribe(this.http, `${this.path}/events`, range), options);
+  }
+
+  /** Returns the messages of the session, as those of useChat. */
+  async messages({ format = "ai-ui", signal } = {}) {
+    return JSON.parse(await this.http.text(`${this.path}/messages?format=${format}`, { signal })).messages;
   }
 
   /** Closes the calls that the fields name, or all. */

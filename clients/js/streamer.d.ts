@@ -30,6 +30,15 @@ export interface Session {
   follow(stream: Stream, options?: FollowOptions): Promise<Followed>;
 
   /**
+   * Publishes a message of a person, once by its id: a text, or the texts of a message of useChat.
+   * It closes the open calls.
+   */
+  say(message: { id?: string; text: string } | { id?: string; parts: readonly object[] }): Promise<Stored>;
+
+  /** Returns the messages of the session, by default as those of useChat. */
+  messages(options?: { format?: "ai-ui" | "ag-ui" | "openai" | "anthropic"; signal?: AbortSignal }): Promise<any[]>;
+
+  /**
    * Executes a call at most once over all processes, and resolves with the value of its tool.
    * Other processes get it from the log, as JSON; a number is a text there, and null is "".
    * The args are those of the model, or of a person who edited them. It rejects as the tool
@@ -39,6 +48,9 @@ export interface Session {
 
   /** Returns the events after a cursor, or all, and then each new one. Lost connections are resumed. */
   events<T extends EventType = EventType>(options?: EventsOptions<T>): Events<T>;
+
+  /** Returns the whole args of an event as text, or its result as JSON, where the event has only their beginning. */
+  value(seq: number, part: "args" | "result", options?: { signal?: AbortSignal }): Promise<string>;
 
   /** Closes the calls that the fields name, or all, and ends the run. */
   interrupt(fields?: Interrupt): Promise<Stored>;

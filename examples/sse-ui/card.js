@@ -33,7 +33,7 @@ export const agentOf = (namespace) => where(namespace.split("|").slice(0, -1).jo
 // stopping (the set of keys of calls whose stop was requested), frames(call), which
 // shows the frames of a call, message(key) and call(key), which show a message and the card of
 // another call, args(call) and result(call), promises of the whole
-// values, and what copyRow needs. Of several cards with roving, the tab key
+// values, later(), a promise of answerForm, and what copyRow needs. Of several cards with roving, the tab key
 // reaches only one.
 export function createCard(call, actions, roving = false) {
   const symbol = icon("run");
@@ -249,8 +249,8 @@ export function createCard(call, actions, roving = false) {
 // ask returns {node, show(call)}, the form of an answer, which is loaded when it is needed.
 function ask(actions) {
   const node = el("div");
-  let call = null, form = null;
-  import("./later.js").then(({ answerForm }) => {
+  let call, form;
+  actions.later().then(({ answerForm }) => {
     node.append((form = answerForm(actions.answer)).node);
     form.show(call);
   });
@@ -275,7 +275,7 @@ const textOf = (value) => (typeof value === "string" ? value : value === undefin
 function details(actions) {
   const list = el("dl");
   const node = el("details", { class: "details", ontoggle: refresh }, el("summary", {}, "Details"), list);
-  let shown = "", call = null, more = null;
+  let shown = "", call, more;
   function refresh() {
     if (!node.open) return;
     const rows = [

@@ -43,9 +43,10 @@ export async function copied(read) {
 }
 
 // copyRow returns the buttons that copy the call that call() returns. actions has
-// result(call), a promise of the whole result, session() and address(call).
+// result(call), a promise of the whole result, session(), address(call), and later(), a promise of
+// the functions that write the texts.
 export function copyRow(call, actions) {
-  const as = (write) => async () => write(await import("./later.js"), call(), await actions.result(call()));
+  const as = (write) => async () => write(await actions.later(), call(), await actions.result(call()));
   const texts = [
     ["JSON", "Copy as JSON", as((later, ...all) => later.jsonOf(...all))],
     ["curl", "Copy as curl commands", as((later, one, value) => later.curlOf(one, actions.session(), value))],

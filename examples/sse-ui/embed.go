@@ -1,7 +1,8 @@
 // Package sseui embeds the page that shows tool calls as they happen: plain
 // HTML, CSS and ES modules, without foreign resources. What is served is in dist:
 // the modules as one bundle, and as others what is used later and the renderers; the style
-// sheets as one. go generate writes it, and a test checks that it is current.
+// sheets as one. dist/look.js has the style and the icons for elements.js, which other pages
+// import. go generate writes it all, and a test checks that it is current.
 //
 // The page promises to work under the policy default-src 'self' with img-src data:, served from /
 // of the gateway whose API it reads, and to keep these attributes for tests in

@@ -17,7 +17,8 @@ export interface Renderers {
   telling(call: Call): string;
 }
 
-export function createRenderers(): Renderers;
+/** Returns the renderers of a page, or of a shadow root, which gets their style. */
+export function createRenderers(root?: DocumentOrShadowRoot): Renderers;
 
 /** The lines of two texts: " " for those of both, "-" and "+" for those of one. */
 export function compare(before: string, after: string): [" " | "-" | "+", string][];

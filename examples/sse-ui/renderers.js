@@ -9,7 +9,7 @@ const MAX_LINES = 400, MAX_ROWS = 100, MAX_COLUMNS = 12; // that are shown
 const MAX_CELL = 2_000; // characters of a value in a table or a map
 const MAX_CELLS = 250_000; // of the matrix of a diff; above it, all lines are removed and added
 
-// createRenderers returns the renderers of a page:
+// createRenderers returns the renderers of a page, or of a shadow root, which gets their style:
 //
 //   register(tool, renderer)  renders the calls of a tool with {args, result, telling}, each a
 //                             function (value, call) and optional: args and result return an
@@ -18,9 +18,9 @@ const MAX_CELLS = 250_000; // of the matrix of a diff; above it, all lines are r
 //   draw(side, text, call)    returns the element for the "args" or the "result" of a call, or null
 //                             if its text is the best form
 //   telling(call)             returns the text beside the name, "" for the usual one
-export function createRenderers() {
+export function createRenderers(root = document) {
   const own = new Map();
-  adopt();
+  adopt(root);
 
   // first returns what a renderer returns; one that throws is as if it were not there.
   function first(call, name, value) {
@@ -244,8 +244,8 @@ const STYLE = `
 @media print { .view { max-height: none !important; } }
 `;
 
-function adopt() {
+function adopt(root) {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(STYLE);
-  document.adoptedStyleSheets.push(sheet);
+  root.adoptedStyleSheets.push(sheet);
 }

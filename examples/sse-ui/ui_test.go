@@ -3,6 +3,8 @@ package sseui
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -45,10 +47,16 @@ func TestModules(t *testing.T) {
 // TestBuilt checks that the files in dist are those that esbuild makes of the sources; -update
 // writes them.
 func TestBuilt(t *testing.T) {
-	made := built(t)
+	made, look := built(t), lookOf(t)
 	if *testkit.Update {
 		write(t, made)
+		if err := os.WriteFile(lookFile, look, 0o644); err != nil {
+			t.Fatal(err)
+		}
 		return // the next build embeds them
+	}
+	if have, err := os.ReadFile(lookFile); !bytes.Equal(have, look) {
+		t.Errorf("%s is not current: run go generate ./examples/sse-ui: %v", lookFile, err)
 	}
 	for name, want := range made {
 		for _, ending := range []string{".br", ".gz"} {
@@ -96,6 +104,45 @@ func built(t *testing.T) map[string][]byte {
 		made[name] = space.ReplaceAll(data, []byte("\n"))
 	}
 	return made
+}
+
+// lookFile has the style and the icons of the page, for elements.js.
+const lookFile = "dist/look.js"
+
+// lookOf returns the content of lookFile.
+func lookOf(t *testing.T) []byte {
+	t.Helper()
+	var css []byte
+	for _, name := range []string{"page.css", "later.css"} {
+		result := api.Build(api.BuildOptions{EntryPoints: []string{name}, Bundle: true, MinifyWhitespace: true, MinifySyntax: true})
+		if len(result.Errors) > 0 {
+			t.Fatalf("esbuild: %v", result.Errors)
+		}
+		css = append(css, result.OutputFiles[0].Contents...)
+	}
+	page, err := os.ReadFile("index.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	icons := map[string][]any{}
+	for _, symbol := range regexp.MustCompile(`<symbol id="(i-[a-z]+)" viewBox="0 0 16 16">(.*)</symbol>`).FindAllSubmatch(page, -1) {
+		for _, shape := range regexp.MustCompile(`<(\w+) ([^>]*)/>`).FindAllSubmatch(symbol[2], -1) {
+			attributes := map[string]string{}
+			for _, a := range regexp.MustCompile(`(\w+)="([^"]*)"`).FindAllSubmatch(shape[2], -1) {
+				attributes[string(a[1])] = string(a[2])
+			}
+			icons[string(symbol[1])] = append(icons[string(symbol[1])], []any{string(shape[1]), attributes})
+		}
+	}
+	drawn, err := json.Marshal(icons)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(string(css))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Appendf(nil, "export const css = %s;\nexport const icons = %s;\n", text, drawn)
 }
 
 func write(t *testing.T, files map[string][]byte) {

@@ -14,5 +14,5 @@ test("the archive has the modules and their types only", () => {
   const [{ files }] = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json"], { cwd: root, encoding: "utf8" }));
   const names = files.map((file) => file.path);
   assert.deepEqual(names.filter((name) => !/^\w[\w-]*(\.d\.ts|\.js)$/.test(name)), ["README.md", "package.json"]);
-  for (const module of ["streamer", "ai-sdk", "langchain", "nats", "openai-agents"]) assert.ok(names.includes(`${module}.js`) && names.includes(`${module}.d.ts`), module);
+  for (const module of ["streamer", "ai-sdk", "langchain", "nats", "openai-agents", "react"]) assert.ok(names.includes(`${module}.js`) && names.includes(`${module}.d.ts`), module);
 });

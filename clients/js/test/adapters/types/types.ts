@@ -1,7 +1,7 @@
 // It is compiled, and not run: the types fit those of the frameworks.
 
 import { Agent, OpenAIChatCompletionsModel, tool as agentTool } from "@openai/agents";
-import { type LanguageModel, streamText, tool, wrapLanguageModel } from "ai";
+import { type LanguageModel, type UIMessage, convertToModelMessages, createUIMessageStreamResponse, streamText, tool, toUIMessageStream, wrapLanguageModel } from "ai";
 import { connect } from "@nats-io/transport-node";
 import { createAgent } from "langchain";
 import OpenAI from "openai";
@@ -79,6 +79,15 @@ export function ai(model: Exclude<LanguageModel, string>) {
   });
   const wrapped = wrapLanguageModel({ model: model as Parameters<typeof wrapLanguageModel>[0]["model"], middleware: streamed.middleware });
   return streamText({ model: wrapped, tools: streamed.tools({ search }), prompt: "x", onChunk: streamed.onChunk, onFinish: async () => void (await streamed.end()) });
+}
+
+export async function chat(request: { messages: UIMessage[] }, model: LanguageModel) {
+  const streamed = aiSdk(session);
+  const stream = await streamed.chat(request, async (abortSignal) => {
+    const { stream } = streamText({ model, abortSignal, messages: await convertToModelMessages(request.messages) });
+    return toUIMessageStream({ stream, originalMessages: request.messages });
+  });
+  return createUIMessageStreamResponse({ stream });
 }
 
 export async function langchain() {
