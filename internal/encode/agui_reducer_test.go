@@ -60,7 +60,7 @@ type agWireOutcome struct {
 	Type               string
 	PendingToolCallIDs []string
 	Interrupts         []struct {
-		ID, Reason, ToolCallID, ExpiresAt, SubagentRunID string
+		ID, Reason, Message, ToolCallID, ExpiresAt, SubagentRunID string
 		Metadata                                         json.RawMessage
 	}
 	InterruptIDs []string // of a subagent
