@@ -127,6 +127,29 @@ func (f *faultInjector) flip(i int, p params) {
 	})
 }
 
+// flipAll changes bits in a file of each stream and bucket of a server while the server is
+// down. Afterwards it leads them.
+func (f *faultInjector) flipAll(i int, p params) {
+	rnd := rand.New(rand.NewPCG(p.seed, 8))
+	f.alone(func() {
+		f.mu.Lock()
+		f.damaged = true
+		f.mu.Unlock()
+		f.c.servers[i].end(syscall.SIGKILL)
+		for _, stream := range streams {
+			f.note("flipped", flipIn(filepath.Join(streamsOf(f.c.dirs[i]), stream, "msgs"), rnd))
+		}
+		f.c.servers[i].start()
+		if !f.awaitReplicas() {
+			f.note("leading", errReplicaBehind)
+			return
+		}
+		for _, stream := range streams {
+			f.note("leading", f.ask("$JS.API.STREAM.LEADER.STEPDOWN."+stream, fmt.Sprintf(`{"placement":{"preferred":%q}}`, f.c.names[i])))
+		}
+	})
+}
+
 // flipIn changes bits of one byte in the middle half of a block file in dir.
 func flipIn(dir string, rnd *rand.Rand) error {
 	blocks, err := filepath.Glob(filepath.Join(dir, "*.blk"))

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -67,6 +69,47 @@ func (f *faultInjector) diskFull(i int, d time.Duration) {
 		f.awaitReplicas()
 		f.note("filled", err)
 	})
+}
+
+// replace removes a server and its disk from the cluster, and lets one with another name
+// join, before or afterwards.
+func (f *faultInjector) replace(i int, before bool, d time.Duration) {
+	f.alone(func() {
+		old := f.c.names[i]
+		f.c.servers[i].end(syscall.SIGKILL)
+		if err := clearDir(f.c.dirs[i]); err != nil {
+			f.t.Error(err)
+		}
+		_ = os.Remove(f.c.dirs[i] + powerSuffix) // there is none without failures of power
+		f.c.rename(i, old+"x")
+		if before {
+			f.c.servers[i].start()
+			time.Sleep(d)
+		}
+		f.removePeer(old)
+		if !before {
+			time.Sleep(d)
+			f.c.servers[i].start()
+		}
+		if !f.awaitReplicas() {
+			f.note("filled a new server", errReplicaBehind)
+		}
+	})
+}
+
+// removePeer removes a server from the cluster.
+func (f *faultInjector) removePeer(name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	f.note("removed", testkit.Poll(ctx, func() error { // there may be no leader yet
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		reply, err := f.system.RequestWithContext(ctx, "$JS.API.SERVER.REMOVE", fmt.Appendf(nil, `{"peer":%q}`, name))
+		if err == nil && !strings.Contains(string(reply.Data), `"success":true`) {
+			err = fmt.Errorf("removing %s: %s", name, reply.Data)
+		}
+		return err
+	}))
 }
 
 // clearDir removes the content of a directory, which may be a mount point.
