@@ -78,9 +78,6 @@ func awaitEqual(ctx context.Context, t *testing.T, f *faultInjector, b *client.B
 				list = append(list, u.String())
 			}
 		}
-		for _, token := range r.Half {
-			list = append(list, "session "+token+" is half erased")
-		}
 		return list, err
 	})
 	if n := logs.blobs.Load(); n > 0 {
