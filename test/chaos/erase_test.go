@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -140,10 +141,11 @@ func (e *erasers) request(ctx context.Context, token string, rnd *rand.Rand) err
 		return err
 	}
 	defer res.Body.Close()
-	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s: %w", res.Status, body, err)
+	body, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", res.Status, bytes.TrimSpace(body))
 	}
-	return nil
+	return err
 }
 
 // forget runs `streamer forget`, and kills it when ctx ends.
