@@ -121,7 +121,8 @@ func (f *faultInjector) flip(i int, p params) {
 		f.damaged = true
 		f.mu.Unlock()
 		f.c.servers[i].end(syscall.SIGKILL)
-		f.note("flipped", flipIn(filepath.Join(streamsOf(f.c.dirs[i]), "KV_STREAMER_SNAPSHOT", "msgs"), rnd))
+		_, err := flipIn(filepath.Join(streamsOf(f.c.dirs[i]), "KV_STREAMER_SNAPSHOT", "msgs"), rnd)
+		f.note("flipped", err)
 		f.c.servers[i].start()
 		f.awaitReplicas()
 	})
@@ -137,7 +138,9 @@ func (f *faultInjector) flipAll(i int, p params) {
 		f.mu.Unlock()
 		f.c.servers[i].end(syscall.SIGKILL)
 		for _, stream := range streams {
-			f.note("flipped", flipIn(filepath.Join(streamsOf(f.c.dirs[i]), stream, "msgs"), rnd))
+			where, err := flipIn(filepath.Join(streamsOf(f.c.dirs[i]), stream, "msgs"), rnd)
+			f.note("flipped", err)
+			f.did(err == nil, "flipped in "+where+" of "+stream)
 		}
 		f.c.servers[i].start()
 		if !f.awaitReplicas() {
@@ -145,25 +148,35 @@ func (f *faultInjector) flipAll(i int, p params) {
 			return
 		}
 		for _, stream := range streams {
-			f.note("leading", f.ask("$JS.API.STREAM.LEADER.STEPDOWN."+stream, fmt.Sprintf(`{"placement":{"preferred":%q}}`, f.c.names[i])))
+			err := f.ask("$JS.API.STREAM.LEADER.STEPDOWN."+stream, fmt.Sprintf(`{"placement":{"preferred":%q}}`, f.c.names[i]))
+			if err != nil && strings.Contains(err.Error(), "is already leader") {
+				err = nil
+			}
+			f.note("leading", err)
+			f.did(err == nil, "a damaged server leads "+stream)
 		}
 	})
 }
 
-// flipIn changes bits of one byte in the middle half of a block file in dir.
-func flipIn(dir string, rnd *rand.Rand) error {
+// flipIn changes bits of one byte in the middle half of a block file in dir, and returns which
+// block that is.
+func flipIn(dir string, rnd *rand.Rand) (where string, err error) {
 	blocks, err := filepath.Glob(filepath.Join(dir, "*.blk"))
 	if err != nil || len(blocks) == 0 {
-		return errors.Join(err, errNothing)
+		return "", errors.Join(err, errNothing)
+	}
+	where = "the only block"
+	if len(blocks) > 1 {
+		where = "one of several blocks"
 	}
 	file := blocks[rnd.IntN(len(blocks))]
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if len(data) < 4 {
-		return errNothing
+		return "", errNothing
 	}
 	data[len(data)/4+rnd.IntN(len(data)/2)] ^= 0x41
-	return os.WriteFile(file, data, 0o600)
+	return where, os.WriteFile(file, data, 0o600)
 }

@@ -135,6 +135,16 @@ func (f *faultInjector) note(what string, err error) {
 	f.count["(not "+what+": "+err.Error()+")"]++
 }
 
+// did counts a part of a fault that was injected.
+func (f *faultInjector) did(ok bool, what string) {
+	if !ok {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.count["("+what+")"]++
+}
+
 // alone calls do while there is no other fault of a server or the network and all
 // replicas are up to date.
 func (f *faultInjector) alone(do func()) {

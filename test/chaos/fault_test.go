@@ -85,7 +85,7 @@ var faults = [...]fault{
 	{name: "acknowledgements within the account", weight: 2, do: func(f *faultInjector, p params) { f.forge(f.nc, insider, p) }},
 	{name: "new sessions paused", weight: 2, do: func(f *faultInjector, p params) { f.pause(p.long) }},
 	{name: "power failed", weight: 1, power: true, do: func(f *faultInjector, p params) { f.failPower(p.short) }},
-	{name: "bits of a server's streams flipped, and it leads", weight: 1, power: true, do: func(f *faultInjector, p params) { f.flipAll(p.a, p) }},
+	{name: "bits of the next leader's streams flipped", weight: 1, power: true, do: func(f *faultInjector, p params) { f.flipAll(p.a, p) }},
 	{name: "a server replaced", weight: 1, power: true, do: func(f *faultInjector, p params) { f.replace(p.a, p.stall, p.short) }},
 	{name: rolledBack, weight: 1, do: func(f *faultInjector, p params) { f.rollBack(p.short) }, loses: true},
 }
