@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -71,30 +72,29 @@ func (f *faultInjector) diskFull(i int, d time.Duration) {
 	})
 }
 
-// replace removes a server and its disk from the cluster, and lets one with another name
-// join, before or afterwards.
-func (f *faultInjector) replace(i int, before bool, d time.Duration) {
-	f.alone(func() {
-		old := f.c.names[i]
-		f.c.servers[i].end(syscall.SIGKILL)
-		if err := clearDir(f.c.dirs[i]); err != nil {
-			f.t.Error(err)
-		}
-		_ = os.Remove(f.c.dirs[i] + powerSuffix) // there is none without failures of power
-		f.c.rename(i, old+"x")
-		if before {
-			f.c.servers[i].start()
-			time.Sleep(d)
-		}
-		f.removePeer(old)
-		if !before {
-			time.Sleep(d)
-			f.c.servers[i].start()
-		}
-		if !f.awaitReplicas() {
-			f.note("filled a new server", errReplicaBehind)
-		}
-	})
+// renew removes a server and its disk from the cluster, and lets one with another name
+// join, before or afterwards. There are no other faults of servers meanwhile.
+func (f *faultInjector) renew(i int, before bool, d time.Duration) {
+	old := f.c.names[i]
+	f.c.servers[i].end(syscall.SIGKILL)
+	if err := clearDir(f.c.dirs[i]); err != nil {
+		f.t.Error(err)
+	}
+	_ = os.Remove(f.c.dirs[i] + powerSuffix) // there is none without failures of power
+	f.c.rename(i, old+"x")
+	if before {
+		f.c.servers[i].start()
+		time.Sleep(d)
+	}
+	f.removePeer(old)
+	if !before {
+		time.Sleep(d)
+		f.c.servers[i].start()
+	}
+	f.did(true, "a new server joined")
+	if !f.awaitReplicas() {
+		f.note("filled a new server", errReplicaBehind)
+	}
 }
 
 // removePeer removes a server from the cluster.
@@ -169,13 +169,16 @@ func (f *faultInjector) awaitReplicas() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	return testkit.Poll(ctx, func() error {
-		for _, s := range streams {
-			if !f.replicated(s) {
-				return errReplicaBehind
-			}
+		if !f.current() {
+			return errReplicaBehind
 		}
 		return nil
 	}) == nil
+}
+
+// current reports whether all replicas of all streams are up to date.
+func (f *faultInjector) current() bool {
+	return !slices.ContainsFunc(streams[:], func(s string) bool { return !f.replicated(s) })
 }
 
 // replicated reports whether all replicas of a stream are up to date.

@@ -80,13 +80,13 @@ var faults = [...]fault{
 	{name: "a server's disk full", weight: 2, do: func(f *faultInjector, p params) { f.diskFull(p.a, p.short) }},
 	{name: "snapshots damaged", weight: 3, do: func(f *faultInjector, p params) { f.damageKeys("STREAMER_SNAPSHOT", p) }},
 	{name: "checkpoints damaged", weight: 2, do: func(f *faultInjector, p params) { f.damageKeys("STREAMER_CHECKPOINT", p) }},
-	{name: "bits of a server's snapshots flipped", weight: 1, do: func(f *faultInjector, p params) { f.flip(p.a, p) }},
+	{name: "bits of the next leader's snapshots flipped", weight: 1, do: func(f *faultInjector, p params) { f.flip(p.a, []string{"KV_STREAMER_SNAPSHOT"}, p) }},
 	{name: "acknowledgements to another account", weight: 2, do: func(f *faultInjector, p params) { f.forge(f.outside, outsider, p) }},
 	{name: "acknowledgements within the account", weight: 2, do: func(f *faultInjector, p params) { f.forge(f.nc, insider, p) }},
 	{name: "new sessions paused", weight: 2, do: func(f *faultInjector, p params) { f.pause(p.long) }},
 	{name: "power failed", weight: 1, power: true, do: func(f *faultInjector, p params) { f.failPower(p.short) }},
-	{name: "bits of the next leader's streams flipped", weight: 1, power: true, do: func(f *faultInjector, p params) { f.flipAll(p.a, p) }},
-	{name: "a server replaced", weight: 1, power: true, do: func(f *faultInjector, p params) { f.replace(p.a, p.stall, p.short) }},
+	{name: "bits of the next leader's streams flipped", weight: 1, power: true, do: func(f *faultInjector, p params) { f.flip(p.a, streams[:], p) }},
+	{name: "a server replaced", weight: 1, power: true, do: func(f *faultInjector, p params) { f.alone(func() { f.renew(p.a, p.stall, p.short) }) }},
 	{name: rolledBack, weight: 1, do: func(f *faultInjector, p params) { f.rollBack(p.short) }, loses: true},
 }
 
