@@ -104,7 +104,13 @@ func chaos(t *testing.T, power bool) {
 	if !plan.loses {
 		er.awaitErased(t, inj, b, long)
 	}
-	awaitReaders(t, convs)
+	if inj.bits {
+		ctx, cancel := context.WithTimeout(t.Context(), settleTimeOf(t))
+		r = awaitEqual(ctx, t, inj, b, op) // of what is left after the erasures
+		cancel()
+		t.Logf("verify names %d sessions that differ, and %d that lost inputs", len(r.Differences), len(r.Lost))
+	}
+	awaitReaders(t, convs, r)
 	all, err := histories(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +122,7 @@ func chaos(t *testing.T, power bool) {
 		t.Logf("%d bytes were lost because servers had not synced them", inj.unsynced)
 	}
 	t.Logf("%d inputs published (%d acknowledged as duplicates) and %d by clients, %d in the log; %d sessions (%d compared with their inputs, %d that lost inputs), %d events, %d calls, of which %d timed out and %d were cancelled",
-		len(convs.acked), convs.dups, len(l.entries), len(inLog), n.sessions, r.Sessions, r.Lost, n.events, n.calls, n.timeouts, n.cancelled)
+		len(convs.acked), convs.dups, len(l.entries), len(inLog), n.sessions, r.Sessions, len(r.Lost), n.events, n.calls, n.timeouts, n.cancelled)
 	t.Logf("%d inputs over HTTP were refused because new sessions were paused", l.refused)
 	audit, err := l.audit(t.Context(), b, inLog, inj.lost, places)
 	if err != nil {
@@ -134,6 +140,10 @@ func chaos(t *testing.T, power bool) {
 	}
 	if held := op.sessions(); len(inj.lost) == 0 && (len(held) > 0 || op.repaired > 0) {
 		wrong = append(wrong, fmt.Sprintf("the log was repaired %d times and sessions were held although no input was lost: %v", op.repaired, held))
+	}
+	if inj.bits {
+		t.Logf("%d findings about sessions", len(wrong))
+		wrong = unnamed(wrong, r)
 	}
 	wrong = append(wrong, inj.logs()...)
 	for i, w := range wrong {

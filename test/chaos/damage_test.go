@@ -122,7 +122,7 @@ func (f *faultInjector) flip(i int, streams []string, p params) {
 	rnd := rand.New(rand.NewPCG(p.seed, 7))
 	f.alone(func() {
 		f.mu.Lock()
-		f.damaged = true
+		f.damaged, f.bits = true, f.bits || len(streams) > 1
 		f.mu.Unlock()
 		f.c.servers[i].end(syscall.SIGKILL)
 		for _, stream := range streams {

@@ -33,10 +33,13 @@ type faultInjector struct {
 	// damaged is set if snapshots or checkpoints were damaged. forged is set if a
 	// client in the account of the streams stored acknowledgements there.
 	damaged, forged bool
-	unsynced        int64      // bytes that were lost because they were not synced
-	net             sync.Mutex // allows one fault of the network between servers at a time
-	paused          sync.Mutex // allows one pause at a time
-	down            sync.Mutex // allows one server to be down at a time, except in quorumLost and allDown
+	// bits is set if a server with bit errors led the logs: sessions may then differ, of
+	// which `streamer verify` names each.
+	bits     bool
+	unsynced int64      // bytes that were lost because they were not synced
+	net      sync.Mutex // allows one fault of the network between servers at a time
+	paused   sync.Mutex // allows one pause at a time
+	down     sync.Mutex // allows one server to be down at a time, except in quorumLost and allDown
 }
 
 // fault is something that fails for a while. It has ended when do returns.
