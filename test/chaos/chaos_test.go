@@ -49,9 +49,9 @@ func chaos(t *testing.T, power bool) {
 	programs := build(t, both, server)
 	c := newCluster(t, programs.server, logs, interval, serverSkews)
 	plan := newPlan(t, seed, power)
-	more := []string{"--retain", retain}
-	if plan.loses { // a rolled back log has again what was erased
-		more = nil
+	var more []string
+	if long && !plan.loses { // a rolled back log has again what was erased
+		more = []string{"--retain", retain}
 	}
 	f := newFleet(t, programs.streamer, logs, c, seed, workerSkews, more...)
 	b := openBroker(t, c, broker.Options{})
