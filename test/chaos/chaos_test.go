@@ -109,6 +109,9 @@ func chaos(t *testing.T, power bool) {
 		r = awaitEqual(ctx, t, inj, b, op) // of what is left after the erasures
 		cancel()
 		t.Logf("verify names %d sessions that differ, and %d that lost inputs", len(r.Differences), len(r.Lost))
+		for _, d := range r.Differences[:min(5, len(r.Differences))] {
+			t.Log(d)
+		}
 	}
 	awaitReaders(t, convs, r)
 	all, err := histories(t.Context(), b)
