@@ -91,6 +91,7 @@ func chaos(t *testing.T, power bool) {
 	inj.run(ctx, rand.New(rand.NewPCG(seed, 1)))
 	c.heal()
 	f.heal()
+	inj.unblock()
 	convs.wg.Wait()
 	l.wg.Wait()
 	er.wg.Wait()

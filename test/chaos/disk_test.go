@@ -97,6 +97,34 @@ func (f *faultInjector) renew(i int, before bool, d time.Duration) {
 	}
 }
 
+// unblock deletes the buckets that have no leader although all servers run, as `streamer
+// doctor` says, and restarts the streamers, which derive them again.
+func (f *faultInjector) unblock() {
+	deleted := false
+	for _, stream := range streams {
+		if !strings.HasPrefix(stream, "KV_") {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		err := testkit.Poll(ctx, func() error { return f.ask("$JS.API.STREAM.INFO."+stream, "") })
+		cancel()
+		if err == nil {
+			continue
+		}
+		ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
+		if out, _ := f.op.run(ctx, "doctor"); !strings.Contains(out, "most replicas are missing") { // it fails
+			f.t.Errorf("stream %s has no leader, and doctor says: %s", stream, out)
+		}
+		cancel()
+		f.note("deleted", f.ask("$JS.API.STREAM.DELETE."+stream, ""))
+		f.did(true, stream+" had no leader and was deleted")
+		deleted = true
+	}
+	if deleted {
+		f.f.restart()
+	}
+}
+
 // removePeer removes a server from the cluster.
 func (f *faultInjector) removePeer(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
