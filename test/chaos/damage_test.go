@@ -117,7 +117,7 @@ func (f *faultInjector) ask(subject, body string) error {
 
 // flip changes bits in a file of each of some streams of a server while the server is down.
 // Afterwards it leads them for the time d, if its server can read them, and its disk is replaced:
-// nats-server does not mend such a file, and others cannot be filled from it.
+// nats-server does not repair such a file, and others cannot be filled from it.
 func (f *faultInjector) flip(i int, streams []string, p params) {
 	rnd := rand.New(rand.NewPCG(p.seed, 7))
 	f.alone(func() {
