@@ -61,7 +61,7 @@ func TestRewinds(t *testing.T) {
 	}
 
 	h = openIn(t, dir, opts)
-	if r, err := (Verification{Log: h.broker}).Run(t.Context()); err != nil || r.Lost != 2 || r.Sessions != 1 || !r.Faultless() {
+	if r, err := (Verification{Log: h.broker}).Run(t.Context()); err != nil || len(r.Lost) != 2 || r.Sessions != 1 || !r.Faultless() {
 		t.Errorf("before it is repaired: got %+v, %v, want two sessions that lost inputs", r, err)
 	}
 	since := h.publish(a, "delta", fmt.Sprintf(callDelta, 5, 5)) // where call_3 was

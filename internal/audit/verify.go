@@ -47,10 +47,11 @@ type Log interface {
 type Report struct {
 	Sessions int // that were compared
 	Older    int // sessions not compared: they began before the first input of the log
-	Lost     int // sessions not compared: the input log lost inputs of them
 	Inputs   int
 	Events   int
 	Unknown  []string // requested tokens that are in neither log
+	// Lost are the tokens of sessions that were not compared: the input log lost inputs of them.
+	Lost []string
 	// Differences has the first difference of each session that differs.
 	Differences []Difference
 	// Unreadable are the sessions that have events and no snapshot that can be
@@ -327,13 +328,14 @@ func (c *comparison) report(tokens []string) Report {
 		known[token] = s.folded || s.older || s.got.n > 0
 		switch {
 		case s.lost:
-			r.Lost++
+			r.Lost = append(r.Lost, token)
 		case s.older:
 			r.Older++
 		default:
 			r.Sessions++
 		}
 	})
+	slices.Sort(r.Lost)
 	for _, t := range tokens {
 		if !known[t] {
 			r.Unknown = append(r.Unknown, t)
@@ -342,7 +344,7 @@ func (c *comparison) report(tokens []string) Report {
 	return r
 }
 
-// namedAtMost is the maximum number of unreadable sessions that Print names.
+// namedAtMost is the maximum number of sessions of a kind that Print names.
 const namedAtMost = 20
 
 // Print writes the report as text.
@@ -359,6 +361,9 @@ func (r *Report) Print(w io.Writer) {
 	for _, token := range r.Half[:min(namedAtMost, len(r.Half))] {
 		fmt.Fprintf(w, "session %s: half erased; a running streamer completes that within minutes, or erase it again\n", token)
 	}
+	for _, token := range r.Lost[:min(namedAtMost, len(r.Lost))] {
+		fmt.Fprintf(w, "session %s: the input log lost inputs of its events\n", token)
+	}
 	fmt.Fprintf(w, "%d inputs folded again: %d sessions with %d events compared, %d differ", r.Inputs, r.Sessions, r.Events, len(r.Differences))
 	if n := len(r.Unreadable); n > 0 {
 		fmt.Fprintf(w, "; %d sessions have events and no snapshot that can be read", n)
@@ -369,8 +374,8 @@ func (r *Report) Print(w io.Writer) {
 	if r.Older > 0 {
 		fmt.Fprintf(w, "; %d sessions began before the input log does and were not compared", r.Older)
 	}
-	if r.Lost > 0 {
-		fmt.Fprintf(w, "; %d sessions have events of inputs that the input log lost and were not compared", r.Lost)
+	if n := len(r.Lost); n > 0 {
+		fmt.Fprintf(w, "; %d sessions have events of inputs that the input log lost and were not compared", n)
 	}
 	fmt.Fprintln(w)
 	for _, token := range r.Unknown {

@@ -128,7 +128,7 @@ func (e *eraser) left(session string) (list []string) {
 func (e *eraser) verify() {
 	e.Helper()
 	r, err := audit.Verification{Log: e.b}.Run(brokertest.Deadline(e))
-	if err != nil || !r.Faultless() || r.Lost > 0 {
+	if err != nil || !r.Faultless() || len(r.Lost) > 0 {
 		e.Errorf("verify: %+v, %v", r, err)
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"streamer/internal/auth"
-	"streamer/internal/worker"
 )
 
 // eraseEvery is the time between two looks for erasures that are to be completed, and for
 // sessions whose retention is over.
 const eraseEvery = time.Minute
+
+// carryEvery is the time between two looks for partitions that this process has taken over.
+const carryEvery = 2 * time.Second
 
 // ownErasure is the time in which the process that began an erasure completes it, if it can.
 const ownErasure = 5 * time.Minute
@@ -45,14 +47,20 @@ func (s *Server) erase(ctx context.Context) {
 		return
 	case <-s.opened:
 	}
-	t := time.NewTicker(eraseEvery)
+	t := time.NewTicker(carryEvery)
 	defer t.Stop()
+	looked, seen := time.Time{}, []int(nil)
 	for started := time.Now(); ; {
-		before := time.Now().Add(-ownErasure)
-		if before.Before(started) { // those of earlier processes, also in partitions that come later
-			before = started
+		carried := s.carried()
+		more := slices.ContainsFunc(carried, func(p int) bool { return !slices.Contains(seen, p) })
+		due := time.Since(looked) >= eraseEvery
+		if seen = carried; more || due {
+			s.resume(ctx, started)
 		}
-		s.eraseOld(ctx, before)
+		if due {
+			s.retire(ctx)
+			looked = time.Now()
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -61,16 +69,32 @@ func (s *Server) erase(ctx context.Context) {
 	}
 }
 
-func (s *Server) eraseOld(ctx context.Context, before time.Time) {
-	carries := func(p int) bool {
-		return slices.ContainsFunc(s.Worker.Stats().Carried, func(c worker.Carried) bool { return c.Partition == p })
+// carried returns the partitions of this process.
+func (s *Server) carried() (list []int) {
+	for _, c := range s.Worker.Stats().Carried {
+		list = append(list, c.Partition)
 	}
-	n, err := s.Broker.Resume(ctx, carries, before)
+	return list
+}
+
+func (s *Server) carries(p int) bool { return slices.Contains(s.carried(), p) }
+
+// resume completes the erasures of processes that ended before this one started, and those that
+// no process has completed.
+func (s *Server) resume(ctx context.Context, started time.Time) {
+	before := time.Now().Add(-ownErasure)
+	if before.Before(started) {
+		before = started
+	}
+	n, err := s.Broker.Resume(ctx, s.carries, before)
 	s.erased(ctx, n, err, "erasures completed that were cut short")
+}
+
+func (s *Server) retire(ctx context.Context) {
 	if len(s.config.Retain) == 0 {
 		return
 	}
-	n, err = s.Broker.Retire(ctx, carries, s.config.due, func(left int, by time.Duration) {
+	n, err := s.Broker.Retire(ctx, s.carries, s.config.due, func(left int, by time.Duration) {
 		s.retention.left.Store(int64(left))
 		s.retention.by.Store(int64(by))
 	})

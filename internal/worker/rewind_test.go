@@ -137,7 +137,7 @@ func after(t *testing.T, h *fixture, w *Worker, last uint64) {
 	if s := w.Stats(); s.Diverged != 0 || s.Forged != 0 || w.Problem() != nil {
 		t.Errorf("got %+v, problem %v", s, w.Problem())
 	}
-	if r := h.quiet(); len(r.Differences) > 0 || r.Lost != 2 {
+	if r := h.quiet(); len(r.Differences) > 0 || len(r.Lost) != 2 {
 		t.Errorf("got %+v, want no difference, and the two sessions whose inputs were lost", r)
 	}
 }

@@ -26,16 +26,34 @@ import (
 // servers, streamers and the network are injected.
 func TestChaos(t *testing.T) {
 	testkit.Campaign(t)
+	chaos(t, false)
+}
+
+// chaos runs a cluster with faults and checks its logs. If power is set, half of the faults
+// are those of power and disks.
+func chaos(t *testing.T, power bool) {
 	d, seed := settings(t)
 	t.Logf("STREAMER_CHAOS=%v STREAMER_SEED=%d", d, seed)
+	long := d >= time.Minute // it waits for what takes a minute or more
 	logs := logDir(t)
-	overlay, serverSkews, workerSkews := "", [size]string{}, [size]string{}
+	var both, server []patched
+	interval, serverSkews, workerSkews := syncEvery, [size]string{}, [size]string{}
 	if os.Getenv("STREAMER_CHAOS_SKEW") != "" {
-		overlay, serverSkews, workerSkews = skewOverlay(t), [size]string{"0", "7", "-5"}, [size]string{"-9", "3", "20"}
+		both = []patched{skewed}
+		serverSkews, workerSkews = [size]string{"0", "7", "-5"}, [size]string{"-9", "3", "20"}
 	}
-	programs := build(t, overlay)
-	c := newCluster(t, programs.server, logs, serverSkews)
-	f := newFleet(t, programs.streamer, logs, c, seed, workerSkews)
+	if power {
+		server = []patched{opened, synced}
+		interval = "always"
+	}
+	programs := build(t, both, server)
+	c := newCluster(t, programs.server, logs, interval, serverSkews)
+	plan := newPlan(t, seed, power)
+	var more []string
+	if long && !plan.loses { // a rolled back log has again what was erased
+		more = []string{"--retain", retain}
+	}
+	f := newFleet(t, programs.streamer, logs, c, seed, workerSkews, more...)
 	b := openBroker(t, c, broker.Options{})
 	awaitPartitions(t, b)
 	t.Cleanup(func() {
@@ -48,39 +66,69 @@ func TestChaos(t *testing.T) {
 
 	ctx, stop := context.WithTimeout(t.Context(), d)
 	defer stop()
-	convs := newConversations(t, b)
+	convs := newConversations(t, b, paceOf(d))
 	convs.browsers = newBrowsers(t, b, f)
 	convs.publish(ctx, seed)
 	l := &ledger{t: t}
-	l.publish(ctx, c.clientURL(), seed, func(token string) {
+	l.publish(ctx, c.clientURL(), f.http[:], seed, convs.pace, func(token string, follow bool) {
 		convs.tokens.add(token)
-		convs.readers.follow(token)
+		if follow {
+			convs.readers.follow(token)
+		}
 	})
-	inj := &faultInjector{
-		t: t, c: c, f: f, plan: newPlan(t, seed), tokens: &convs.tokens, count: map[string]int{},
-		nc: connect(t, c.url()), outside: connect(t, c.clientURL()),
-	}
 	op := &operator{t: t, streamer: programs.streamer, url: c.url(), gateways: f.http[:], closed: map[string]bool{}}
+	inj := &faultInjector{
+		t: t, c: c, f: f, plan: plan, op: op, tokens: &convs.tokens, count: map[string]int{},
+		nc: connect(t, c.url()), outside: connect(t, c.clientURL()), system: connect(t, c.systemURL()),
+	}
+	er := newErasers(t, programs.streamer, c.url(), f.http[:], &convs.tokens)
+	if !plan.loses {
+		er.run(ctx, seed, max(time.Second, d/200), long)
+	}
 	var watching sync.WaitGroup
 	watch, attended := context.WithCancel(t.Context())
 	watching.Go(func() { op.watch(watch, rand.New(rand.NewPCG(seed, 2))) })
 	inj.run(ctx, rand.New(rand.NewPCG(seed, 1)))
 	c.heal()
 	f.heal()
+	inj.unblock()
 	convs.wg.Wait()
 	l.wg.Wait()
+	er.wg.Wait()
 	attended()
 	watching.Wait()
+	f.restart() // so that erasures which others began are completed now
 
 	healed := time.Now()
 	r := awaitSettled(t, inj, b, op)
 	t.Logf("settled %.1f s after the last fault%s", time.Since(healed).Seconds(), inj.summary())
-	awaitReaders(t, convs)
-	n, inLog := count(t, b), stored(t, b)
-	kept := convs.kept(inj.lost)
+	if !plan.loses {
+		er.awaitErased(t, inj, b, long)
+	}
+	if inj.bits {
+		ctx, cancel := context.WithTimeout(t.Context(), settleTimeOf(t))
+		r = awaitEqual(ctx, t, inj, b, op) // of what is left after the erasures
+		cancel()
+		t.Logf("verify names %d sessions that differ, and %d that lost inputs", len(r.Differences), len(r.Lost))
+		for _, d := range r.Differences[:min(5, len(r.Differences))] {
+			t.Log(d)
+		}
+	}
+	awaitReaders(t, convs, r)
+	all, err := histories(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, inLog, places := count(t, b), stored(t, b), places(all)
+	kept := convs.kept(inj.lost, places)
+	t.Log(er.summary(places))
+	if power {
+		t.Logf("%d bytes were lost because servers had not synced them", inj.unsynced)
+	}
 	t.Logf("%d inputs published (%d acknowledged as duplicates) and %d by clients, %d in the log; %d sessions (%d compared with their inputs, %d that lost inputs), %d events, %d calls, of which %d timed out and %d were cancelled",
-		len(convs.acked), convs.dups, len(l.entries), len(inLog), n.sessions, r.Sessions, r.Lost, n.events, n.calls, n.timeouts, n.cancelled)
-	audit, err := l.audit(t.Context(), b, inLog, inj.lost)
+		len(convs.acked), convs.dups, len(l.entries), len(inLog), n.sessions, r.Sessions, len(r.Lost), n.events, n.calls, n.timeouts, n.cancelled)
+	t.Logf("%d inputs over HTTP were refused because new sessions were paused", l.refused)
+	audit, err := l.audit(t.Context(), b, inLog, inj.lost, places)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +138,16 @@ func TestChaos(t *testing.T) {
 	}
 	wrong := append(append(n.wrong, missing(inLog, kept)...), inj.leaked(t, b)...)
 	wrong = append(wrong, audit.wrong...)
+	if !plan.loses {
+		wrong = append(wrong, er.wrong(places, inLog, append(convs.acked, l.acked()...))...)
+		wrong = append(wrong, restored(t, inj, op, b)...)
+	}
 	if held := op.sessions(); len(inj.lost) == 0 && (len(held) > 0 || op.repaired > 0) {
 		wrong = append(wrong, fmt.Sprintf("the log was repaired %d times and sessions were held although no input was lost: %v", op.repaired, held))
+	}
+	if inj.bits {
+		t.Logf("%d findings about sessions", len(wrong))
+		wrong = unnamed(wrong, r)
 	}
 	wrong = append(wrong, inj.logs()...)
 	for i, w := range wrong {
@@ -111,7 +167,7 @@ func TestChaos(t *testing.T) {
 func TestControl(t *testing.T) {
 	testkit.Campaign(t)
 	logs := logDir(t)
-	c := newCluster(t, build(t, "").server, logs, [size]string{})
+	c := newCluster(t, build(t, nil, nil).server, logs, syncEvery, [size]string{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var brokers []*client.Broker
@@ -129,7 +185,7 @@ func TestControl(t *testing.T) {
 	}
 	publishing, enough := context.WithTimeout(ctx, 3*time.Second)
 	defer enough()
-	convs := newConversations(t, brokers[0])
+	convs := newConversations(t, brokers[0], pace{inputInterval, 1})
 	convs.publish(publishing, 1)
 	convs.wg.Wait()
 	convs.readers.end()

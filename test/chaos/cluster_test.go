@@ -17,13 +17,18 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
+// syncEvery is the sync interval of servers whose files are not lost.
+const syncEvery = "1s"
+
 const size = 3 // servers, and streamers
 
 // cluster is three servers. Their connections to each other go through links.
 type cluster struct {
 	servers [size]*process
-	addrs   [size]string              // for clients
-	dirs    [size]string              // of the streams
+	addrs   [size]string // for clients
+	dirs    [size]string // of the streams
+	names   [size]string
+	rename  func(i int, name string)  // gives a server another name from its next start
 	bounded bool                      // each directory is a file system of its own
 	routes  [size][size]*testkit.Link // from one server to another; nil to itself
 }
@@ -33,12 +38,12 @@ type cluster struct {
 // unusable address to each other. The streams have an account of their own, as in
 // deploy/nats. Clients without credentials are in the other account.
 const config = `
-server_name: n%d
+server_name: %s
 listen: %s
 max_payload: 1MB
 jetstream {
   store_dir: %q
-  sync_interval: 1s
+  sync_interval: %s
   max_memory_store: 256MB
   max_file_store: 4GB
 }
@@ -50,6 +55,9 @@ cluster {
   routes: [%s]
 }
 accounts {
+  $SYS {
+    users: [{user: system, password: secret}]
+  }
   STREAMER {
     jetstream: enabled
     users: [{user: streamer, password: secret, permissions: {publish: {deny: ["toolcalls.>"]}}}]
@@ -69,11 +77,16 @@ const ownUser = "streamer:secret@"
 // store returns the directory of an account in the directory of a server.
 func store(dir, account string) string { return filepath.Join(dir, "jetstream", account) }
 
-// newCluster starts the servers.
-func newCluster(t *testing.T, binary, logs string, skews [size]string) *cluster {
+// newCluster starts the servers with a sync interval.
+func newCluster(t *testing.T, binary, logs, sync string, skews [size]string) *cluster {
 	ports := testkit.FreePorts(t, 2*size)
 	c := &cluster{bounded: true}
 	dir := t.TempDir()
+	var configs [size]func(name string)
+	c.rename = func(i int, name string) {
+		c.names[i] = name
+		configs[i](name)
+	}
 	for i := range size {
 		c.dirs[i] = filepath.Join(dir, fmt.Sprint("n", i))
 		c.bounded = smallDisk(t, c.dirs[i]) && c.bounded
@@ -88,13 +101,16 @@ func newCluster(t *testing.T, binary, logs string, skews [size]string) *cluster 
 			routes = append(routes, "nats://"+c.routes[i][j].Addr())
 		}
 		file := filepath.Join(dir, fmt.Sprintf("n%d.conf", i))
-		text := fmt.Sprintf(config, i, ports[i], c.dirs[i], ports[size+i], strings.Join(routes, ", "), deploy.Exports, deploy.Imports)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+		configs[i] = func(name string) {
+			text := fmt.Sprintf(config, name, ports[i], c.dirs[i], sync, ports[size+i], strings.Join(routes, ", "), deploy.Exports, deploy.Imports)
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Error(err)
+			}
 		}
+		c.rename(i, fmt.Sprint("n", i))
 		name := fmt.Sprintf("server-%d", i)
 		c.servers[i] = &process{
-			t: t, name: name, log: filepath.Join(logs, name+".log"), env: []string{skewEnv + "=" + skews[i]},
+			t: t, name: name, log: filepath.Join(logs, name+".log"), env: []string{skewEnv + "=" + skews[i], powerEnv + "=" + c.dirs[i] + powerSuffix},
 			args: func() []string { return []string{binary, "-c", file} },
 		}
 		c.servers[i].start()
@@ -106,6 +122,9 @@ func newCluster(t *testing.T, binary, logs string, skews [size]string) *cluster 
 // url returns the URL of all servers, without the links, for the account of the
 // streams.
 func (c *cluster) url() string { return c.urls(ownUser) }
+
+// systemURL returns the URL of all servers for the account of the servers.
+func (c *cluster) systemURL() string { return c.urls("system:secret@") }
 
 // clientURL returns the URL of all servers for the account of clients.
 func (c *cluster) clientURL() string { return c.urls("") }

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"streamer/test/testkit"
+
 	"github.com/nats-io/nats.go"
 )
 
@@ -113,34 +115,80 @@ func (f *faultInjector) ask(subject, body string) error {
 	return err
 }
 
-// flip changes bits in the snapshot files of a server while the server is down.
-func (f *faultInjector) flip(i int, p params) {
+// flip changes bits in a file of each of some streams of a server while the server is down.
+// Afterwards it leads them for the time d, if its server can read them, and its disk is replaced:
+// nats-server does not repair such a file, and others cannot be filled from it.
+func (f *faultInjector) flip(i int, streams []string, p params) {
 	rnd := rand.New(rand.NewPCG(p.seed, 7))
 	f.alone(func() {
 		f.mu.Lock()
-		f.damaged = true
+		f.damaged, f.bits = true, f.bits || len(streams) > 1
 		f.mu.Unlock()
 		f.c.servers[i].end(syscall.SIGKILL)
-		f.note("flipped", flipIn(filepath.Join(streamsOf(f.c.dirs[i]), "KV_STREAMER_SNAPSHOT", "msgs"), rnd))
+		for _, stream := range streams {
+			where, err := flipIn(filepath.Join(streamsOf(f.c.dirs[i]), stream, "msgs"), rnd)
+			f.note("flipped", err)
+			f.did(err == nil, "flipped in "+where+" of "+stream)
+		}
 		f.c.servers[i].start()
-		f.awaitReplicas()
+		if f.awaitReplicas() {
+			for _, stream := range streams {
+				f.lead(i, stream)
+			}
+			time.Sleep(p.short)
+		} else {
+			f.did(true, "a damaged replica did not come back")
+			f.named(i)
+		}
+		f.renew(i, p.stall, p.short)
 	})
 }
 
-// flipIn changes bits of one byte in the middle half of a block file in dir.
-func flipIn(dir string, rnd *rand.Rand) error {
+// lead makes a server lead a stream.
+func (f *faultInjector) lead(i int, stream string) {
+	err := f.ask("$JS.API.STREAM.LEADER.STEPDOWN."+stream, fmt.Sprintf(`{"placement":{"preferred":%q}}`, f.c.names[i]))
+	if err != nil && strings.Contains(err.Error(), "is already leader") {
+		err = nil
+	}
+	f.note("leading", err)
+	f.did(err == nil, "a damaged server leads "+stream)
+}
+
+// named checks that `streamer doctor` names a server that does not come back.
+func (f *faultInjector) named(i int) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	err := testkit.Poll(ctx, func() error {
+		out, _ := f.op.run(ctx, "doctor") // fails, because something is wrong
+		if !strings.Contains(out, "server "+f.c.names[i]+" does not run or is behind") && !f.current() {
+			return errors.New(out)
+		}
+		return nil
+	})
+	if err != nil {
+		f.t.Errorf("doctor does not name %s, whose replicas are not current: %v", f.c.names[i], err)
+	}
+}
+
+// flipIn changes bits of one byte in the middle half of a block file in dir, and returns which
+// block that is.
+func flipIn(dir string, rnd *rand.Rand) (where string, err error) {
 	blocks, err := filepath.Glob(filepath.Join(dir, "*.blk"))
 	if err != nil || len(blocks) == 0 {
-		return errors.Join(err, errNothing)
+		return "", errors.Join(err, errNothing)
+	}
+	where = "the only block"
+	if len(blocks) > 1 {
+		where = "one of several blocks"
 	}
 	file := blocks[rnd.IntN(len(blocks))]
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if len(data) < 4 {
-		return errNothing
+		return "", errNothing
 	}
 	data[len(data)/4+rnd.IntN(len(data)/2)] ^= 0x41
-	return os.WriteFile(file, data, 0o600)
+	return where, os.WriteFile(file, data, 0o600)
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -69,6 +72,74 @@ func (f *faultInjector) diskFull(i int, d time.Duration) {
 	})
 }
 
+// renew removes a server and its disk from the cluster, and lets one with another name
+// join, before or afterwards. There are no other faults of servers meanwhile.
+func (f *faultInjector) renew(i int, before bool, d time.Duration) {
+	old := f.c.names[i]
+	f.c.servers[i].end(syscall.SIGKILL)
+	if err := clearDir(f.c.dirs[i]); err != nil {
+		f.t.Error(err)
+	}
+	_ = os.Remove(f.c.dirs[i] + powerSuffix) // there is none without failures of power
+	f.c.rename(i, old+"x")
+	if before {
+		f.c.servers[i].start()
+		time.Sleep(d)
+	}
+	f.removePeer(old)
+	if !before {
+		time.Sleep(d)
+		f.c.servers[i].start()
+	}
+	f.did(true, "a new server joined")
+	if !f.awaitReplicas() {
+		f.note("filled a new server", errReplicaBehind)
+	}
+}
+
+// unblock deletes the buckets that have no leader although all servers run, as `streamer
+// doctor` says, and restarts the streamers, which derive them again.
+func (f *faultInjector) unblock() {
+	deleted := false
+	for _, stream := range streams {
+		if !strings.HasPrefix(stream, "KV_") {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		err := testkit.Poll(ctx, func() error { return f.ask("$JS.API.STREAM.INFO."+stream, "") })
+		cancel()
+		if err == nil {
+			continue
+		}
+		ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
+		if out, _ := f.op.run(ctx, "doctor"); !strings.Contains(out, "most replicas are missing") { // it fails
+			f.t.Errorf("stream %s has no leader, and doctor says: %s", stream, out)
+		}
+		cancel()
+		f.note("deleted", f.ask("$JS.API.STREAM.DELETE."+stream, ""))
+		f.did(true, stream+" had no leader and was deleted")
+		deleted = true
+	}
+	if deleted {
+		f.f.restart()
+	}
+}
+
+// removePeer removes a server from the cluster.
+func (f *faultInjector) removePeer(name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	f.note("removed", testkit.Poll(ctx, func() error { // there may be no leader yet
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		reply, err := f.system.RequestWithContext(ctx, "$JS.API.SERVER.REMOVE", fmt.Appendf(nil, `{"peer":%q}`, name))
+		if err == nil && !strings.Contains(string(reply.Data), `"success":true`) {
+			err = fmt.Errorf("removing %s: %s", name, reply.Data)
+		}
+		return err
+	}))
+}
+
 // clearDir removes the content of a directory, which may be a mount point.
 func clearDir(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -90,6 +161,16 @@ func (f *faultInjector) note(what string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.count["(not "+what+": "+err.Error()+")"]++
+}
+
+// did counts a part of a fault that was injected.
+func (f *faultInjector) did(ok bool, what string) {
+	if !ok {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.count["("+what+")"]++
 }
 
 // alone calls do while there is no other fault of a server or the network and all
@@ -116,13 +197,16 @@ func (f *faultInjector) awaitReplicas() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	return testkit.Poll(ctx, func() error {
-		for _, s := range streams {
-			if !f.replicated(s) {
-				return errReplicaBehind
-			}
+		if !f.current() {
+			return errReplicaBehind
 		}
 		return nil
 	}) == nil
+}
+
+// current reports whether all replicas of all streams are up to date.
+func (f *faultInjector) current() bool {
+	return !slices.ContainsFunc(streams[:], func(s string) bool { return !f.replicated(s) })
 }
 
 // replicated reports whether all replicas of a stream are up to date.

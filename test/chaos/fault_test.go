@@ -22,8 +22,10 @@ type faultInjector struct {
 	// nc is a connection to the account of the streams, and outside a connection to
 	// the account of clients.
 	nc, outside *nats.Conn
+	system      *nats.Conn // to the account of the servers
 	tokens      *tokens
 	plan        plan
+	op          *operator
 
 	mu    sync.Mutex
 	count map[string]int // faults by name
@@ -31,8 +33,13 @@ type faultInjector struct {
 	// damaged is set if snapshots or checkpoints were damaged. forged is set if a
 	// client in the account of the streams stored acknowledgements there.
 	damaged, forged bool
-	net             sync.Mutex // allows one fault of the network between servers at a time
-	down            sync.Mutex // allows one server to be down at a time, except in quorumLost and allDown
+	// bits is set if a server with bit errors led the logs: sessions may then differ, of
+	// which `streamer verify` names each.
+	bits     bool
+	unsynced int64      // bytes that were lost because they were not synced
+	net      sync.Mutex // allows one fault of the network between servers at a time
+	paused   sync.Mutex // allows one pause at a time
+	down     sync.Mutex // allows one server to be down at a time, except in quorumLost and allDown
 }
 
 // fault is something that fails for a while. It has ended when do returns.
@@ -41,6 +48,7 @@ type fault struct {
 	weight int
 	do     func(f *faultInjector, p params)
 	loses  bool // acknowledged inputs may be lost
+	power  bool // of power and disks, for servers that sync what they acknowledge
 }
 
 // params are the random choices of a fault. They are made before it starts, so
@@ -75,9 +83,13 @@ var faults = [...]fault{
 	{name: "a server's disk full", weight: 2, do: func(f *faultInjector, p params) { f.diskFull(p.a, p.short) }},
 	{name: "snapshots damaged", weight: 3, do: func(f *faultInjector, p params) { f.damageKeys("STREAMER_SNAPSHOT", p) }},
 	{name: "checkpoints damaged", weight: 2, do: func(f *faultInjector, p params) { f.damageKeys("STREAMER_CHECKPOINT", p) }},
-	{name: "bits of a server's snapshots flipped", weight: 1, do: func(f *faultInjector, p params) { f.flip(p.a, p) }},
+	{name: "bits of the next leader's snapshots flipped", weight: 1, do: func(f *faultInjector, p params) { f.flip(p.a, []string{"KV_STREAMER_SNAPSHOT"}, p) }},
 	{name: "acknowledgements to another account", weight: 2, do: func(f *faultInjector, p params) { f.forge(f.outside, outsider, p) }},
 	{name: "acknowledgements within the account", weight: 2, do: func(f *faultInjector, p params) { f.forge(f.nc, insider, p) }},
+	{name: "new sessions paused", weight: 2, do: func(f *faultInjector, p params) { f.pause(p.long) }},
+	{name: "power failed", weight: 1, power: true, do: func(f *faultInjector, p params) { f.failPower(p.short) }},
+	{name: "bits of the next leader's streams flipped", weight: 1, power: true, do: func(f *faultInjector, p params) { f.flip(p.a, streams[:], p) }},
+	{name: "a server replaced", weight: 1, power: true, do: func(f *faultInjector, p params) { f.alone(func() { f.renew(p.a, p.stall, p.short) }) }},
 	{name: rolledBack, weight: 1, do: func(f *faultInjector, p params) { f.rollBack(p.short) }, loses: true},
 }
 

@@ -22,8 +22,8 @@ type fleet struct {
 	links   [size][size]*testkit.Link // from a worker to a server
 }
 
-// newFleet starts the streamers.
-func newFleet(t *testing.T, binary, logs string, c *cluster, seed uint64, skews [size]string) *fleet {
+// newFleet starts the streamers, with more arguments.
+func newFleet(t *testing.T, binary, logs string, c *cluster, seed uint64, skews [size]string, more ...string) *fleet {
 	f := new(fleet)
 	ports := testkit.FreePorts(t, size)
 	for i := range size {
@@ -36,7 +36,7 @@ func newFleet(t *testing.T, binary, logs string, c *cluster, seed uint64, skews 
 		f.http[i] = ports[i]
 		f.workers[i] = &process{
 			t: t, name: name, log: filepath.Join(logs, name+".log"), env: []string{skewEnv + "=" + skews[i]},
-			args: serveArgs(binary, strings.Join(urls, ","), ports[i], rand.New(rand.NewPCG(seed, uint64(100+i)))),
+			args: serveArgs(binary, strings.Join(urls, ","), ports[i], rand.New(rand.NewPCG(seed, uint64(100+i))), more),
 		}
 	}
 	var wg sync.WaitGroup
@@ -50,16 +50,16 @@ func newFleet(t *testing.T, binary, logs string, c *cluster, seed uint64, skews 
 
 // serveArgs returns a function that returns the arguments of the next process. The
 // rules, the interval of snapshots and the time until eviction differ.
-func serveArgs(binary, urls, http string, rnd *rand.Rand) func() []string {
+func serveArgs(binary, urls, http string, rnd *rand.Rand, more []string) func() []string {
 	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
 	return func() []string {
-		return []string{
+		return append([]string{
 			binary, "serve", "--nats-url", urls, "--replicas", fmt.Sprint(size), "--partitions", fmt.Sprint(partitions),
 			"--http-listen", http, "--log-level", "info", "--log-format", "json",
 			"--save-every", pick("20ms", "200ms", "1s"), "--evict-after", pick("1ms", "300ms", "5s"),
 			"--args-timeout", "2s", "--result-timeout", fmt.Sprintf("%dms", 1000+rnd.IntN(3000)),
 			"--wait-timeout", "4s", "--run-idle", "6s", "--deltas", pick("coalesced", "every", "off"), "--lang", pick("en", "zh"),
-		}
+		}, more...)
 	}
 }
 
@@ -68,6 +68,18 @@ func (f *fleet) cutOff(w int, servers []int, stall bool) {
 	for _, s := range servers {
 		f.links[w][s].Fail(stall)
 	}
+}
+
+// restart restarts all streamers at once.
+func (f *fleet) restart() {
+	var wg sync.WaitGroup
+	for _, w := range f.workers {
+		wg.Go(func() {
+			w.end(syscall.SIGTERM)
+			w.start()
+		})
+	}
+	wg.Wait()
 }
 
 // heal restores all links.

@@ -78,8 +78,7 @@ type single struct {
 // process.
 func newSingle(t *testing.T, bytes int64) *single {
 	t.Helper()
-	ports := testkit.FreePorts(t, 2)
-	s := &single{dir: filepath.Join(t.TempDir(), "disk"), http: ports[0]}
+	s := &single{dir: filepath.Join(t.TempDir(), "disk")}
 	if !smallDisk(t, s.dir) {
 		t.Skip("mounting a file system needs the permissions of root")
 	}
@@ -89,11 +88,20 @@ func newSingle(t *testing.T, bytes int64) *single {
 		}
 	}
 	s.streamer = testkit.Program(t)
+	s.start(t, "--partitions", "2")
+	return s
+}
+
+// start starts the process, with more arguments, and waits until it is ready.
+func (s *single) start(t *testing.T, more ...string) {
+	t.Helper()
+	ports := testkit.FreePorts(t, 2)
+	s.http = ports[0]
 	p := &process{t: t, name: "streamer", log: filepath.Join(logDir(t), "streamer.log"), args: func() []string {
-		return []string{
+		return append([]string{
 			s.streamer, "serve", "--data-dir", s.data(), "--http-listen", s.http,
-			"--nats-listen", ports[1], "--partitions", "2", "--log-format", "json",
-		}
+			"--nats-listen", ports[1], "--log-format", "json",
+		}, more...)
 	}}
 	p.start()
 	t.Cleanup(func() {
@@ -103,7 +111,20 @@ func newSingle(t *testing.T, bytes int64) *single {
 		}
 	})
 	s.awaitReady(t, http.StatusOK, "ready")
-	return s
+}
+
+// open opens the logs of the process.
+func (s *single) open(ctx context.Context, t *testing.T) *client.Broker {
+	t.Helper()
+	url, err := os.ReadFile(filepath.Join(s.data(), "nats-url"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := client.OpenBroker(ctx, broker.Options{URL: strings.TrimSpace(string(url)), Existing: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // data returns the data directory.
@@ -244,16 +265,9 @@ func (p *posts) end() []string {
 // acknowledged inputs.
 func (s *single) check(t *testing.T, acked []string) {
 	t.Helper()
-	url, err := os.ReadFile(filepath.Join(s.data(), "nats-url"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), settleTime)
 	defer cancel()
-	b, err := client.OpenBroker(ctx, broker.Options{URL: strings.TrimSpace(string(url)), Existing: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := s.open(ctx, t)
 	defer b.Close()
 	var r audit.Report
 	waitFor(t, ctx, b, func() ([]string, error) { return local.Unread(ctx, b) })

@@ -9,6 +9,9 @@ import (
 // excuses returns the messages of the errors that streamers must log because of the
 // injected faults.
 func (f *faultInjector) excuses() (list []string) {
+	list = append(list,
+		"session not erased", "input not stored", // the client repeats the request, or has ended
+		"event log lost events of a session") // a server that begins to lead can answer before it has applied all
 	if f.damaged || f.forged || len(f.lost) > 0 { // events whose inputs are lost may have no snapshot
 		list = append(list,
 			"snapshot damaged; folding the session again from its inputs",

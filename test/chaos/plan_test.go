@@ -19,17 +19,24 @@ type plan struct {
 // newPlan returns a plan in which the faults named by STREAMER_CHAOS_FAULT,
 // separated by commas, are frequent. Without that variable, one seed of four rolls
 // back the input stream. Other runs lose no input, so that all events can be
-// compared.
-func newPlan(t *testing.T, seed uint64) (p plan) {
+// compared. If power is set, the faults of power and disks are frequent, and only then
+// they occur.
+func newPlan(t *testing.T, seed uint64, power bool) (p plan) {
 	names := strings.Split(os.Getenv("STREAMER_CHAOS_FAULT"), ",")
 	if names[0] == "" {
 		names = nil
-		if rand.New(rand.NewPCG(seed, 2)).IntN(4) == 0 {
+		if !power && rand.New(rand.NewPCG(seed, 2)).IntN(4) == 0 {
 			names = []string{rolledBack}
 		}
 	}
 	for _, m := range faults {
-		if !m.loses {
+		if m.power && !power {
+			continue
+		}
+		if m.power && len(names) == 0 {
+			p.often = append(p.often, m)
+		}
+		if !m.loses && !m.power {
 			p.usual = append(p.usual, m)
 		}
 		if i := slices.Index(names, m.name); i >= 0 {

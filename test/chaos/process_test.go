@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -114,20 +115,24 @@ func (p *process) unexpectedExits() []string {
 // programs are the paths of the programs that the test runs.
 type programs struct{ server, streamer string }
 
-// build builds the programs from this module.
-func build(t *testing.T, overlay string) programs {
+// build builds the programs from this module, with packages of the standard library, and
+// others of the server alone.
+func build(t *testing.T, both, server []patched) programs {
 	dir := t.TempDir()
 	b := programs{filepath.Join(dir, "nats-server"), filepath.Join(dir, "streamer")}
-	for out, pkg := range map[string]string{
-		b.server:   "github.com/nats-io/nats-server/v2",
-		b.streamer: "streamer/cmd/streamer",
+	for _, p := range []struct {
+		out, pkg string
+		patches  []patched
+	}{
+		{b.server, "github.com/nats-io/nats-server/v2", append(server, both...)},
+		{b.streamer, "streamer/cmd/streamer", both},
 	} {
-		args := []string{"build", "-o", out}
-		if overlay != "" {
-			args = append(args, "-overlay", overlay)
+		args := []string{"build", "-o", p.out, p.pkg}
+		if len(p.patches) > 0 {
+			args = slices.Insert(args, 1, "-overlay", overlay(t, p.patches...))
 		}
-		if text, err := exec.Command("go", append(args, pkg)...).CombinedOutput(); err != nil {
-			t.Fatalf("go build %s: %v\n%s", pkg, err, text)
+		if text, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+			t.Fatalf("go build %s: %v\n%s", p.pkg, err, text)
 		}
 	}
 	return b

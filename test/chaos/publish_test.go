@@ -24,19 +24,37 @@ const (
 	followed      = 5                     // of this number of conversations, one is read live and one by a browser
 )
 
+// pace is how fast publishers publish, and of how many of their sessions one is read live. A
+// long run must not only read and fold again what it has stored.
+type pace struct {
+	interval time.Duration // average time between two inputs of a publisher
+	sparse   int
+}
+
+// paceOf returns the pace of a run of a duration.
+func paceOf(d time.Duration) pace {
+	if d > 10*time.Minute {
+		return pace{3 * inputInterval, int(d / time.Minute)}
+	}
+	return pace{inputInterval, max(1, int(d/time.Minute))}
+}
+
+// pause waits between two inputs.
+func (p pace) pause(rnd *rand.Rand) { time.Sleep(time.Duration(rnd.Int64N(int64(2 * p.interval)))) }
+
 // input is an input to publish.
 type input struct{ kind, data string }
 
 // conversations are publishers that play one conversation after the other. They
 // record the acknowledged inputs.
 type conversations struct {
-	t       *testing.T
-	b       *client.Broker
-	quirks  [][]string
-	readers *readers
-	// browsers is nil if there are no gateways.
-	browsers *browsers
+	t        *testing.T
+	b        *client.Broker
+	quirks   [][]string
+	readers  *readers
+	browsers *browsers // nil if there are no gateways
 	tokens   tokens
+	pace     pace
 
 	wg    sync.WaitGroup
 	mu    sync.Mutex
@@ -46,15 +64,16 @@ type conversations struct {
 
 // acked is an acknowledged input.
 type acked struct {
-	id string // Nats-Msg-Id
-	at time.Time
+	id, token string // id is the Nats-Msg-Id
+	seq       uint64
+	at        time.Time
 }
 
 // kept returns the ids of the inputs that were acknowledged outside of the times in
-// which inputs were lost.
-func (c *conversations) kept(lost spans) (ids []string) {
+// which inputs were lost, and are not from before the place of an erasure.
+func (c *conversations) kept(lost spans, places map[string]uint64) (ids []string) {
 	for _, a := range c.acked {
-		if !lost.cover(a.at) {
+		if !lost.cover(a.at) && a.seq > places[a.token] {
 			ids = append(ids, a.id)
 		}
 	}
@@ -71,10 +90,10 @@ func (c *conversations) lost(inLog map[string]int) (n int) {
 	return n
 }
 
-// newConversations returns conversations that publish to b. It reads the quirk
+// newConversations returns conversations that publish to b at a pace. It reads the quirk
 // streams.
-func newConversations(t *testing.T, b *client.Broker) *conversations {
-	c := &conversations{t: t, b: b, readers: newReaders(t, b)}
+func newConversations(t *testing.T, b *client.Broker, p pace) *conversations {
+	c := &conversations{t: t, b: b, readers: newReaders(t, b), pace: p}
 	files, err := filepath.Glob(filepath.Join("..", "..", "internal", "decode", "testdata", "quirks", "*.jsonl"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no quirk streams", err)
@@ -98,12 +117,18 @@ func (c *conversations) publish(ctx context.Context, seed uint64) {
 		c.wg.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				// Some conversations continue an earlier session.
-				token := fmt.Sprintf("s%d-%d", i, n-rnd.IntN(min(n, 3)+1))
-				switch {
-				case n%followed == 0:
+				name := "s"
+				if i == 0 {
+					name = retained
+				}
+				token := fmt.Sprintf("%s%d-%d", name, i, n-rnd.IntN(min(n, 3)+1))
+				switch n % (followed * c.pace.sparse) {
+				case 0:
 					c.readers.follow(token)
-				case n%followed == 1 && c.browsers != nil:
-					c.browsers.follow(token, rnd)
+				case 1:
+					if c.browsers != nil {
+						c.browsers.follow(token, rnd)
+					}
 				}
 				c.tokens.add(token)
 				c.play(token, n, c.conversation(rnd), rnd)
@@ -127,12 +152,12 @@ func (c *conversations) play(token string, n int, list []input, rnd *rand.Rand) 
 			return
 		}
 		c.mu.Lock()
-		c.acked = append(c.acked, acked{id, time.Now()})
+		c.acked = append(c.acked, acked{id, token, a.Seq, time.Now()})
 		if a.Duplicate {
 			c.dups++
 		}
 		c.mu.Unlock()
-		time.Sleep(time.Duration(rnd.Int64N(int64(2 * inputInterval)))) // the pace of a model
+		c.pace.pause(rnd)
 	}
 }
 

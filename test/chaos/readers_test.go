@@ -57,25 +57,20 @@ func (r *readers) behind(ctx context.Context) ([]string, error) {
 	return differing(ctx, r.b, "reader", r.received)
 }
 
-// differing lists the sessions whose received events differ from the stored ones.
+// differing lists the sessions whose received events differ from the stored ones. Clients may
+// have received events from before an erasure, or not.
 func differing(ctx context.Context, b *client.Broker, client string, received map[string][]uint64) (list []string, err error) {
-	stored, err := sequences(ctx, b)
+	stored, err := histories(ctx, b)
 	for token, seqs := range received {
-		if !slices.Equal(seqs, stored[token]) {
-			list = append(list, fmt.Sprintf("session %s: stored events %v, its %s received %v", token, stored[token], client, seqs))
+		h := stored[token]
+		if h == nil {
+			h = new(history)
+		}
+		if !slices.Equal(h.since(seqs), h.seqs) || !slices.IsSorted(seqs) {
+			list = append(list, fmt.Sprintf("session %s: stored events %v, its %s received %v", token, h.seqs, client, seqs))
 		}
 	}
 	return list, err
-}
-
-// sequences returns the sequences of the events in the log, by session.
-func sequences(ctx context.Context, b *client.Broker) (map[string][]uint64, error) {
-	stored := map[string][]uint64{}
-	err := b.Events(ctx, "", 0, func(s events.Record) error {
-		stored[s.Token] = append(stored[s.Token], s.Seq)
-		return nil
-	})
-	return stored, err
 }
 
 // end ends all readers and returns the number of their sessions.

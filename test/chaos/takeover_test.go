@@ -40,8 +40,8 @@ func TestTakeover(t *testing.T) {
 		rounds = n
 	}
 	logs := logDir(t)
-	programs := build(t, "")
-	c := newCluster(t, programs.server, logs, [size]string{})
+	programs := build(t, nil, nil)
+	c := newCluster(t, programs.server, logs, syncEvery, [size]string{})
 	f := newFleet(t, programs.streamer, logs, c, 1, [size]string{})
 	b := openBroker(t, c, broker.Options{})
 	f.workers[2].end(syscall.SIGTERM)
@@ -103,7 +103,7 @@ func takeover(t *testing.T, b *client.Broker, js jetstream.JetStream, l *ledger,
 		wg.Go(func() {
 			token := prefix + "-" + strconv.Itoa(i)
 			open := `{"role":"assistant","tool_calls":[{"index":0,"id":"call","function":{"name":"count","arguments":"{}"}}]}`
-			l.store(js, entry{msgID: token, token: token, kind: "delta"}, chunk("m", open, "null").data)
+			l.store(overNATS(js), entry{token: token, kind: "delta", key: "call"}, chunk("m", open, "null").data)
 			err := testkit.Poll(ctx, func() error {
 				begun, err := b.LastOf(ctx, token, events.ToolCallStart)
 				if err == nil && begun.Seq == 0 {
