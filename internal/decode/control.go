@@ -71,11 +71,23 @@ type InterruptBody struct {
 	Calls       []string
 	MessageID   string
 	Run         string
+	Namespace   string
+	// Of is the sequence of an earlier interrupt, whose Binding this one states; 0 for others.
+	Of      uint64
+	Binding Binding
+}
+
+// Binding is what a tap has seen of what an interrupt stopped.
+type Binding struct {
+	CallsOut []string // nil if none was looked for
+	Answered *int64   // requests that were answered without the model
+	Process  string   // running or ended
 }
 
 // Interrupt reads an interrupt:
 //
-//	{"reason"?,"tool_call_ids"?,"tool_call_id"?,"calls"?,"call"?,"message_id"?,"run"?}
+//	{"reason"?,"tool_call_ids"?,"tool_call_id"?,"calls"?,"call"?,"message_id"?,"run"?,"namespace"?}
+//	{"of","binding":{"calls_out"?,"requests_answered"?,"process"?}}
 //
 // A singular field is a list of one. Only an empty body, {} and a body with a reason
 // alone close everything. A target that is null or empty, and a field that is unknown
@@ -84,7 +96,12 @@ func Interrupt(data []byte) (InterruptBody, *wire.Problem) {
 	b := newBody()
 	var in InterruptBody
 	v := b.Open(data, "interrupt", true)
-	b.only(v, "interrupt", "reason", "tool_call_ids", "tool_call_id", "calls", "call", "message_id", "run")
+	if v.Member("of").Present() {
+		b.only(v, "interrupt", "of", "binding")
+		in.Of, in.Binding = b.sequence("of", v.Member("of")), b.binding(v.Member("binding"))
+		return in, b.Problem
+	}
+	b.only(v, "interrupt", "reason", "tool_call_ids", "tool_call_id", "calls", "call", "message_id", "run", "namespace")
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "reason":
@@ -101,12 +118,56 @@ func Interrupt(data []byte) (InterruptBody, *wire.Problem) {
 			in.MessageID = b.target(m.Key, m.Value)
 		case "run":
 			in.Run = b.target(m.Key, m.Value)
+		case "namespace":
+			in.Namespace = b.target(m.Key, m.Value)
 		}
 	}
 	if b.Problem != nil {
 		return InterruptBody{}, b.Problem
 	}
 	return in, nil
+}
+
+// sequence returns a member that is the sequence of an input.
+func (b *body) sequence(field string, v jsonscan.Value) uint64 {
+	n, err := strconv.ParseUint(v.Raw, 10, 64)
+	if err != nil || n == 0 {
+		b.Fail(wire.WrongType(field, v, "the sequence of an input"))
+	}
+	return n
+}
+
+func (b *body) binding(v jsonscan.Value) (in Binding) {
+	if !v.IsObject() {
+		b.Fail(wire.WrongType("binding", v, "an object"))
+		return in
+	}
+	b.only(v, "binding", "calls_out", "requests_answered", "process")
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "calls_out":
+			if in.CallsOut = []string{}; len(m.Value.Raw) > 2 {
+				in.CallsOut = b.targets(m.Key, m.Value)
+			}
+		case "requests_answered":
+			n := int64(b.sequence(m.Key, m.Value)) //nolint:gosec // a number of requests
+			in.Answered = &n
+		case "process":
+			in.Process = b.OneOf(m.Key, b.word(m.Key, m.Value), "running", "ended")
+		}
+	}
+	return in
+}
+
+// Resume reads what lifts the stops of a session: {"reason"?}.
+func Resume(data []byte) (reason string, problem *wire.Problem) {
+	b := newBody()
+	v := b.Open(data, "resume", true)
+	b.only(v, "resume", "reason")
+	if r := v.Member("reason"); r.Raw != "" {
+		reason = b.word("reason", r)
+	}
+	return reason, b.Problem
 }
 
 // End reads the end of a run: {"reason"?: "completed","error","cancelled"}. Without a

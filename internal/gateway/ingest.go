@@ -218,11 +218,11 @@ func tooLarge(limit int) error {
 }
 
 // checkBody refuses a body that Options.Check does not accept. It returns the body
-// to be stored: an empty interrupt or end means {}, and an answer names its person.
+// to be stored: an empty interrupt, resume or end means {}, and an answer names its person.
 func (g *Gateway) checkBody(r *http.Request, kind inputs.Kind, body []byte) ([]byte, error) {
 	// A delta may be a piece of a text, so white space is part of it.
 	if len(body) == 0 || kind != inputs.Delta && len(bytes.TrimSpace(body)) == 0 {
-		if kind == inputs.Interrupt || kind == inputs.End {
+		if kind == inputs.Interrupt || kind == inputs.Resume || kind == inputs.End {
 			return []byte("{}"), nil
 		}
 		return nil, respond.Refuse(http.StatusBadRequest, "the body is empty")

@@ -30,9 +30,14 @@ type queue struct {
 	mu   sync.Mutex
 	wake chan struct{} // has a value when there is something new to read
 	data []byte
-	end  error // why nothing follows data, nil if something may
-	lost int   // bytes that did not fit
+	end  error  // why nothing follows data, nil if something may
+	lost int    // bytes that did not fit
+	kept []byte // all bytes, for the end of an answer under way; nil if they are too many
+	over bool   // they are
 }
+
+// maxKept bounds the bytes of an answer that are kept while it arrives.
+const maxKept = 4 << 20
 
 func newQueue(limit int, memory *atomic.Int64) *queue {
 	return &queue{max: limit, memory: memory, wake: make(chan struct{}, 1)}
@@ -42,6 +47,11 @@ func newQueue(limit int, memory *atomic.Int64) *queue {
 func (q *queue) write(p []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.over = q.over || len(q.kept)+len(p) > maxKept; q.over {
+		q.kept = nil
+	} else {
+		q.kept = append(q.kept, p...)
+	}
 	switch {
 	case errors.Is(q.end, errLost):
 		q.lost += len(p)
@@ -97,6 +107,13 @@ func (q *queue) reason() error {
 	return q.end
 }
 
+// copied returns all bytes that were written. It reports false where they were too many.
+func (q *queue) copied() ([]byte, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.kept, !q.over
+}
+
 func (q *queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
@@ -141,6 +158,11 @@ func (c *copied) Read(p []byte) (int, error) {
 	if n > 0 {
 		c.to.write(p[:n])
 	}
+	return c.passed(n, err)
+}
+
+// passed ends the copy where reading ended, and returns its arguments.
+func (c *copied) passed(n int, err error) (int, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		c.to.close(io.EOF)

@@ -271,3 +271,6 @@ func (h hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c := reading{h.sent}
 	return c, bufio.NewReadWriter(bufio.NewReader(c), bufio.NewWriter(c)), nil
 }
+
+// halt ends the answer under way.
+func (s *socket) halt(x *exchange, h *hold) {}
