@@ -92,7 +92,7 @@ func continued(encoding string, sent, plain, tail []byte) ([]byte, bool) {
 		return tail, true
 	}
 	if len(sent) == 0 {
-		return compressed(name, tail)
+		return compress(name, tail)
 	}
 	if len(tail) > 0xffff {
 		return nil, false
@@ -131,8 +131,8 @@ func continued(encoding string, sent, plain, tail []byte) ([]byte, bool) {
 	return more, err == nil && bytes.Equal(got, whole)
 }
 
-// compressed returns a text in an encoding.
-func compressed(name string, text []byte) ([]byte, bool) {
+// compress returns a text in an encoding.
+func compress(name string, text []byte) ([]byte, bool) {
 	var b bytes.Buffer
 	var w io.WriteCloser
 	switch name {

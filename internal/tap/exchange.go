@@ -43,6 +43,7 @@ type exchange struct {
 	since  uint64                // the last hold when the request came
 	sse    bool                  // the query asks for a stream of SSE
 	on     *socket               // that the answer is on; nil for an answer of HTTP
+	late   bool                  // nothing passes this request on: its connection is taken over
 	known  chan struct{}         // closed when the place is known, or never will be
 	at     atomic.Pointer[place] // where the request belongs
 	want   final.Request         // the answer that it asks for
@@ -149,6 +150,11 @@ func (x *exchange) run(before []*exchange) {
 	close(x.known)
 	if !ok || r.apart {
 		return
+	}
+	if x.late {
+		if <-x.answered; x.halted == nil {
+			return
+		}
 	}
 	publishedFirst(before, nil)
 	l := x.take(r)

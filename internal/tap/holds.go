@@ -82,7 +82,7 @@ func (t *Tap) change(e *events.Event, seq uint64) {
 		if e.Target != nil {
 			h.namespace = e.Target.Namespace
 			if e.Target.Run != "" && e.Run == "" { // the next one, which a person is about to begin
-				h.next = time.UnixMilli(int64(e.Timestamp)).Add(stopWaits)
+				h.next = e.Timestamp.Std().Add(stopWaits)
 			}
 		}
 		if t.holds.add(h) {
