@@ -22,6 +22,7 @@ type Request struct {
 	Time   int64  // Unix seconds
 	Usage  bool   // the client asked for a chunk with the usage
 	Inner  bool   // of Gemini: answers are in the member response
+	Mends  bool   // the client executes calls whose args are cut, whatever the end says
 }
 
 // End is how an answer under way ends.
@@ -140,8 +141,12 @@ func EndOf(r Request, sent []byte) End {
 	events(r.Type, sent, a.read)
 	c := a.seen()
 	e := End{Said: c.said.String()}
-	e.Out, _ = c.out()
-	if c.ended {
+	out, begun := c.out()
+	if e.Out = out; c.ended {
+		return e
+	}
+	if begun && r.Mends {
+		e.Cut = true
 		return e
 	}
 	list, cut := a.rest(&r)

@@ -28,9 +28,38 @@ type inputLog struct {
 	inputs []string // token, kind, namespace and body
 	events []events.Event
 	fail   error // of Publish
+	follow []func(from int)
+}
+
+// followed is Options.Follow.
+func (l *inputLog) followed(ctx context.Context, typ events.Type, fn func(*events.Event, uint64)) error {
+	news := func(from int) {
+		l.mu.Lock()
+		list := slices.Clone(l.events[from:])
+		l.mu.Unlock()
+		for i := range list {
+			if list[i].Type == typ {
+				fn(&list[i], uint64(from+i+1))
+			}
+		}
+	}
+	news(0)
+	fn(nil, 0)
+	l.mu.Lock()
+	l.follow = append(l.follow, news)
+	l.mu.Unlock()
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 func (l *inputLog) publish(_ context.Context, token string, kind inputs.Kind, id string, header inputs.Header, data []byte) (uint64, bool, error) {
+	from := 0
+	var follow []func(int)
+	defer func() {
+		for _, fn := range follow {
+			fn(from)
+		}
+	}()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fail != nil {
@@ -40,6 +69,7 @@ func (l *inputLog) publish(_ context.Context, token string, kind inputs.Kind, id
 		return 0, true, nil
 	}
 	l.ids[id] = true
+	from, follow = len(l.events), l.follow
 	l.seq++
 	l.inputs = append(l.inputs, fmt.Sprintf("%s %s %s %s", token, kind, header.Get(inputs.HeaderNamespace), data))
 	s := l.states[token]
@@ -95,7 +125,7 @@ func start(t *testing.T, upstream http.Handler, change func(*Options)) (string, 
 	up := httptest.NewServer(upstream)
 	t.Cleanup(up.Close)
 	l := &inputLog{states: map[string]*session.State{}, ids: map[string]bool{}}
-	o := Options{Publish: l.publish, Log: zerolog.New(zerolog.NewTestWriter(t))}
+	o := Options{Publish: l.publish, Follow: l.followed, Log: zerolog.New(zerolog.NewTestWriter(t))}
 	for _, name := range []string{"openai", "anthropic", "gemini", "ollama"} {
 		u, err := ParseUpstream(name + "=" + up.URL)
 		if err != nil {
