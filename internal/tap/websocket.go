@@ -29,6 +29,7 @@ func (x *exchange) upgrade(res *http.Response) {
 	if !ok || x.endpoint == nil || !strings.EqualFold(res.Header.Get("Upgrade"), "websocket") {
 		return
 	}
+	x.header.Del("X-Codex-Turn-Metadata") // of the prewarm; each message has its own
 	d := newDuplex(&x.tap.memory)
 	s := &socket{exchange: x, conn: newCopiedConn(conn, d, &x.tap.holds)}
 	extensions := agreed(res.Header.Get("Sec-WebSocket-Extensions"))

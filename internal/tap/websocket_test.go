@@ -73,7 +73,7 @@ func TestWebSocket(t *testing.T) {
 			t.Run(client+" client, "+server+" server", func(t *testing.T) {
 				url, l, tp := open(t, responses(t, &websocket.AcceptOptions{CompressionMode: up, CompressionThreshold: 1}, 99, nil), nil)
 				c, res, err := websocket.Dial(t.Context(), url+"/openai/v1/responses", &websocket.DialOptions{
-					CompressionMode: down, CompressionThreshold: 1, HTTPHeader: http.Header{"Authorization": {"Bearer " + secretKey}, "Openai-Beta": {"responses_websockets=2026-02-06"}},
+					CompressionMode: down, CompressionThreshold: 1, HTTPHeader: http.Header{"Authorization": {"Bearer " + secretKey}, "Openai-Beta": {"responses_websockets=2026-02-06"}, "X-Codex-Turn-Metadata": {`{"request_kind":"prewarm"}`}},
 				})
 				if err != nil {
 					t.Fatal(err)
