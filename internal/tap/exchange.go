@@ -49,6 +49,7 @@ type exchange struct {
 	want   final.Request         // the answer that it asks for
 	spoken string                // the message of a person that it ends with, "" if it has no new one
 	fresh  bool                  // the tap does not know its conversation
+	unsure bool                  // it may be of another conversation that began alike
 	back   []string              // ids of the calls whose results it brings
 	said   string                // text of an answer that was ended
 	length int64                 // of the answer, -1 if it is not stated
@@ -193,9 +194,10 @@ func (x *exchange) locate(r *request, before []*exchange) {
 	x.want = r.want
 	x.spoken, x.back = x.tap.sessions.speaks(l, r)
 	x.fresh = x.tap.sessions.isNew(l)
-	x.tap.sessions.share(l, r, before)
+	x.unsure = x.fresh && r.session == "" && !r.begins() && x.hasTwin(l)
 	x.at.Store(&l.place)
-	if h := x.tap.holds.of(&l.place); h != nil && !x.gated {
+	x.tap.sessions.share(l, r, x)
+	if h := x.tap.holds.of(&l.place); h != nil && !x.gated && !x.tap.Shared(l.session) {
 		x.halt(h)
 	}
 }
@@ -268,6 +270,19 @@ func (x *exchange) line(r *request) *line {
 		l = x.tap.sessions.line(r)
 	}
 	return l
+}
+
+// hasTwin reports whether another conversation began like one whose session the tap named.
+// After a restart it does not know which of them a request goes on with.
+func (x *exchange) hasTwin(l *line) bool {
+	token, err := events.Token(l.session + "-2")
+	if err != nil || x.tap.opts.Known == nil || x.tap.holds.size.Load() == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(x.tap.ctx, placing/2)
+	defer cancel()
+	known, err := x.tap.opts.Known(ctx, token)
+	return known || err != nil
 }
 
 // publishNews publishes the results and human messages that a request adds.

@@ -242,7 +242,7 @@ func (s *socket) halt(x *exchange, h *hold) {
 	}
 	x.said = e.Said
 	s.close(errStopped)
-	s.tap.stopped(h, e.Out, false)
+	s.tap.ended(h, &e)
 	s.sayLines(e.Tail)
 	if e.Cut {
 		s.conn.shut()
@@ -270,7 +270,7 @@ func (s *socket) decide(x *exchange, previous string) {
 		r := x.want
 		r.Text = h.text
 		s.sayLines(final.Answer(r))
-		s.tap.stopped(h, x.back, true)
+		s.tap.report(h, x.back, 1)
 	case own && previous != "":
 		s.conn.say(textFrame, final.Unknown(previous))
 	case own:

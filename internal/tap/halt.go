@@ -102,6 +102,9 @@ func (x *exchange) gate(r *http.Request) *hold {
 func (x *exchange) held(ctx context.Context) *hold {
 	at := x.at.Load()
 	h := x.tap.holds.of(at)
+	if h != nil && x.unsure {
+		return nil
+	}
 	if h == nil || x.spoken == "" || x.fresh && x.repeats(ctx, at.session) || !x.tap.lift(x, h) {
 		return h
 	}
@@ -129,7 +132,7 @@ func (x *exchange) answerHeld(w http.ResponseWriter, h *hold) {
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(http.StatusOK)
 	_, _ = w.Write(final.Answer(r))
-	x.tap.stopped(h, x.back, true)
+	x.tap.report(h, x.back, 1)
 }
 
 // halt ends the answer under way.
@@ -251,5 +254,5 @@ func (b *answerBody) finish() {
 		}
 	}
 	x.out.close(errStopped)
-	x.tap.stopped(h, e.Out, false)
+	x.tap.ended(h, &e)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/final"
 	"streamer/internal/inputs"
 )
 
@@ -22,9 +23,11 @@ type hold struct {
 	text               string // that its answers have
 	next               time.Time
 
-	// What its reports say, guarded by holds.mu.
+	// Guarded by holds.mu. What its reports say, and when a client last got an end that does
+	// not say why; zero if it got one that does since.
 	out                []string
 	answered, reported int64
+	unsaid             time.Time
 }
 
 // covers reports whether a place is held.
@@ -77,7 +80,7 @@ func (t *Tap) change(e *events.Event, seq uint64) {
 		}
 	case e.Type != events.Interruption:
 		t.holds.lift(e.Session, seq)
-	case holding(e):
+	case holding(e) && !t.Shared(e.Session):
 		h := &hold{session: e.Session, seq: seq, input: e.Input, text: textOfStop(e.Reason)}
 		if e.Target != nil {
 			h.namespace = e.Target.Namespace
@@ -178,14 +181,19 @@ func (s *holds) await(ctx context.Context) {
 	}
 }
 
+// ownMessages is how long after a cut answer a message is one of the agent: qwen asks the model
+// as its user to go on. A person has to read first that it was cut.
+const ownMessages = 10 * time.Second
+
 // lift ends the holds of a session because a person wrote to it. It reports false where the
 // person wrote before one of them, or the interrupt was to meet this message.
 func (t *Tap) lift(x *exchange, h *hold) bool {
-	if h.number > x.since {
-		return false
-	}
-	if now := time.Now(); now.Before(h.next) {
-		h.next = now
+	now := time.Now()
+	t.holds.mu.Lock()
+	early := h.number > x.since || now.Before(h.next) || now.Sub(h.unsaid) < ownMessages
+	h.next = time.Time{}
+	t.holds.mu.Unlock()
+	if early {
 		return false
 	}
 	t.holds.lift(h.session, h.seq+1)
@@ -196,9 +204,19 @@ func (t *Tap) lift(x *exchange, h *hold) bool {
 	return true
 }
 
-// stopped records what a hold did: the calls that were out, and whether a request was
-// answered. Reports become rarer.
-func (t *Tap) stopped(h *hold, out []string, answered bool) {
+// ended records that a hold ended an answer under way.
+func (t *Tap) ended(h *hold, e *final.End) {
+	t.holds.mu.Lock()
+	if e.Cut || len(e.Out) > 0 && len(e.Tail) > 0 {
+		h.unsaid = time.Now()
+	}
+	t.holds.mu.Unlock()
+	t.report(h, e.Out, 0)
+}
+
+// report records the calls that were out when a hold came, and how many more requests it
+// answered. It publishes both, ever more rarely.
+func (t *Tap) report(h *hold, out []string, answered int64) {
 	t.holds.mu.Lock()
 	defer t.holds.mu.Unlock()
 	more := h.out == nil
@@ -210,8 +228,8 @@ func (t *Tap) stopped(h *hold, out []string, answered bool) {
 	if h.out == nil {
 		h.out = []string{}
 	}
-	if answered {
-		h.answered++
+	if h.answered += answered; answered > 0 {
+		h.unsaid = time.Time{}
 	}
 	if more || h.answered >= 2*h.reported && h.answered > h.reported {
 		h.reported = h.answered

@@ -346,24 +346,26 @@ func (s *sessions) speaks(l *line, r *request) (spoken string, back []string) {
 
 // share records that a request begins a conversation like another one that is open, and that
 // nothing tells them apart.
-func (s *sessions) share(l *line, r *request, before []*exchange) {
+func (s *sessions) share(l *line, r *request, x *exchange) {
 	if !r.begins() {
 		return
 	}
-	for _, x := range before {
-		if ended, _ := x.out.ended(); !ended && x.at.Load() != nil && *x.at.Load() == l.place {
-			s.mu.Lock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, y := range s.open {
+		at := y.at.Load()
+		if ended, _ := y.out.ended(); y != x && !ended && at != nil && *at == l.place {
 			s.shared.set(l.session, struct{}{})
-			s.mu.Unlock()
 		}
 	}
 }
 
-// isShared reports whether several conversations share a session.
-func (s *sessions) isShared(session string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.shared.has(session)
+// Shared reports whether several conversations share a session, so that none of them can be
+// stopped.
+func (t *Tap) Shared(session string) bool {
+	t.sessions.mu.Lock()
+	defer t.sessions.mu.Unlock()
+	return t.sessions.shared.has(session)
 }
 
 // at returns the open exchanges that a hold covers.

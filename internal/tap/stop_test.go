@@ -2,6 +2,7 @@ package tap
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"streamer/internal/final"
 	"streamer/internal/inputs"
@@ -79,6 +81,7 @@ func parts(t *testing.T, file string) (list []string) {
 	return list[:len(list)-1]
 }
 
+// sendTo sends a request of session s. It returns nil where the test ends before the answer.
 func sendTo(t *testing.T, url, body string, headers ...string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -90,8 +93,8 @@ func sendTo(t *testing.T, url, body string, headers ...string) *http.Response {
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	res, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil && t.Context().Err() == nil {
+		t.Error(err)
 	}
 	return res
 }
@@ -113,7 +116,10 @@ type received struct {
 func receive(t *testing.T, url, body string, headers ...string) *received {
 	r := &received{end: make(chan bool, 1)}
 	go func() {
-		r.res = sendTo(t, url, body, headers...)
+		if r.res = sendTo(t, url, body, headers...); r.res == nil {
+			r.end <- true
+			return
+		}
 		defer r.res.Body.Close()
 		buf := make([]byte, 4<<10)
 		for {
@@ -197,5 +203,179 @@ func TestStop(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// counting is an upstream that answers every request with a text, and counts them by path.
+type counting struct {
+	mu   sync.Mutex
+	n    map[string]int
+	text string
+}
+
+func (c *counting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	c.mu.Lock()
+	c.n[r.URL.Path]++
+	c.mu.Unlock()
+	w.Header().Set("Content-Type", final.SSE)
+	_, _ = io.WriteString(w, c.text)
+}
+
+func (c *counting) asked(path string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n[path]
+}
+
+const (
+	chatPath  = "/openai/v1/chat/completions"
+	userTurn  = `{"role":"user","content":"go"}`
+	callTurn  = `,{"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Oslo\"}"}}]},{"role":"tool","tool_call_id":"call_1","content":"4 C"}`
+	finalText = "This run was stopped by an interrupt."
+)
+
+func chatRequest(history string) string {
+	return `{"model":"m","stream":true,"tools":[{"type":"function"}],"messages":[` + history + `]}`
+}
+
+// TestHeld: what a stopped session sends gets the final answer in its mode, and what lifts the
+// stop is a message of a person or a resume. Nothing else is touched.
+func TestHeld(t *testing.T) {
+	up := &counting{n: map[string]int{}, text: chatCall}
+	url, l, tp := open(t, up, nil)
+	ask := func(history string, headers ...string) string {
+		t.Helper()
+		text, _ := receive(t, url+chatPath, chatRequest(history), headers...).text(t)
+		return text
+	}
+	held := func(what, answer string, want bool) {
+		t.Helper()
+		if got := strings.Contains(answer, finalText); got != want {
+			t.Errorf("%s: held is %v; the answer is %s", what, got, answer)
+		}
+	}
+	held("before", ask(userTurn), false)
+	l.interrupt(t, "s", `{"calls":["1.0"]}`)
+	held("after a call was closed", ask(userTurn+callTurn), false)
+	l.interrupt(t, "s", `{}`)
+	held("the next request", ask(userTurn+callTurn+callTurn), true)
+	held("the same once more", ask(userTurn+callTurn+callTurn), true)
+	held("the first request, repeated", ask(userTurn), true)
+	held("a request without tools", post(t, url+chatPath, `{"model":"m","messages":[`+userTurn+`]}`, HeaderSession, "s"), true)
+	held("the same agent elsewhere", post(t, url+"/anthropic/v1/messages", `{"model":"m","messages":[`+userTurn+`]}`, HeaderSession, "s"), true)
+	held("another session", ask(userTurn, HeaderSession, "other"), false)
+	before := up.asked("/v1/models")
+	post(t, url+"/openai/v1/models", `{}`, HeaderSession, "s")
+	post(t, url+"/anthropic/v1/messages/count_tokens", `{"messages":[]}`, HeaderSession, "s")
+	if up.asked("/v1/models") != before+1 || up.asked("/v1/messages/count_tokens") != 1 {
+		t.Error("a list of models or a count of tokens was held")
+	}
+	held("a new message", ask(userTurn+callTurn+`,{"role":"assistant","content":"`+finalText+`"},{"role":"user","content":"go on"}`), false)
+	held("what follows it", ask(userTurn+callTurn+callTurn), false)
+	l.interrupt(t, "s", `{}`)
+	held("a second stop", ask(userTurn+callTurn), true)
+	if _, _, err := l.publish(t.Context(), "s", inputs.Resume, "r", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	held("after a resume", ask(userTurn+callTurn), false)
+	closeTap(t, tp)
+	var told []string
+	for _, text := range strings.Split(l.bodies(), "\n") {
+		if strings.HasPrefix(text, "s interrupt") || strings.HasPrefix(text, "s resume") {
+			told = append(told, text)
+		}
+	}
+	if got := strings.Join(told, "\n"); !strings.Contains(got, `"calls_out":["call_1"],"requests_answered":1`) || !strings.Contains(got, `"requests_answered":4`) || !strings.Contains(got, `s resume  {"reason":"a new message of a person"}`) {
+		t.Errorf("the log has\n%s", got)
+	}
+}
+
+// TestHeldAgain: a stop holds in a tap that is started later, also where a person's message
+// that the log has is repeated; and while the log is away.
+func TestHeldAgain(t *testing.T) {
+	up := &counting{n: map[string]int{}, text: chatText}
+	url, l, _ := open(t, up, nil)
+	first, _ := receive(t, url+chatPath, chatRequest(userTurn)).text(t)
+	l.awaitLines(t, 1)
+	l.interrupt(t, "s", `{"reason":"enough"}`)
+	again := func(o *Options) {
+		o.Publish, o.Follow = l.publish, l.followed
+		o.LastHuman = func(context.Context, string) (string, error) { return "go", nil }
+	}
+	url, _, _ = open(t, up, again)
+	l.mu.Lock()
+	l.fail = errors.New("away")
+	l.mu.Unlock()
+	for range 2 {
+		text, _ := receive(t, url+chatPath, chatRequest(userTurn)).text(t)
+		if text == first || !strings.Contains(text, "interrupt: enough.") {
+			t.Errorf("got %s", text)
+		}
+	}
+	if text, _ := receive(t, url+chatPath, chatRequest(userTurn), HeaderSession, "other").text(t); text != first {
+		t.Errorf("another session got %s", text)
+	}
+	l.mu.Lock()
+	l.fail = nil
+	l.mu.Unlock()
+	if text, _ := receive(t, url+chatPath, chatRequest(userTurn+`,{"role":"user","content":"now"}`)).text(t); text != first {
+		t.Errorf("a new message got %s", text)
+	}
+}
+
+// TestHeldNamespace: a stop of a sub-agent holds it and those below it, and nothing else.
+func TestHeldNamespace(t *testing.T) {
+	up := &counting{n: map[string]int{}, text: chatText}
+	url, l, _ := open(t, up, nil)
+	l.interrupt(t, "s", `{"namespace":"agent|explorer"}`)
+	for name, want := range map[string]bool{"explorer": true, "explorer2": false, "": false} {
+		answer := post(t, url+chatPath, chatRequest(userTurn+callTurn), HeaderSession, "s", "X-Openai-Subagent", name)
+		if got := strings.Contains(answer, finalText); got != want {
+			t.Errorf("%q: held is %v", name, got)
+		}
+	}
+}
+
+// TestHeldRun: the stop of the open run holds, one of an earlier run does not, and one of the
+// next run meets the message that begins it.
+func TestHeldRun(t *testing.T) {
+	for body, want := range map[string]bool{`{"run":"2.0"}`: true, `{"run":"1.0"}`: false, `{"run":"next"}`: true} {
+		url, l, tp := open(t, &counting{n: map[string]int{}, text: chatCall}, nil)
+		receive(t, url+chatPath, chatRequest(userTurn)).text(t)
+		testkit.UntilTrue(t, "the call", func() bool { return tp.sessions.size() == 0 })
+		l.interrupt(t, "s", body)
+		text, _ := receive(t, url+chatPath, chatRequest(userTurn+callTurn)).text(t)
+		if got := strings.Contains(text, finalText); got != want {
+			t.Errorf("%s: held is %v", body, got)
+		}
+	}
+	url, l, _ := open(t, &counting{n: map[string]int{}, text: chatText}, nil)
+	l.now = time.Now().UnixMilli()
+	l.interrupt(t, "s", `{"run":"next"}`)
+	for _, want := range []bool{true, false} {
+		text, _ := receive(t, url+chatPath, chatRequest(fmt.Sprintf(`{"role":"user","content":"go %v"}`, want))).text(t)
+		if got := strings.Contains(text, finalText); got != want {
+			t.Errorf("a message: held is %v, want %v", got, want)
+		}
+	}
+}
+
+// TestShared: conversations that began alike at once cannot be told apart, and none is stopped.
+func TestShared(t *testing.T) {
+	up := newPaused(final.SSE, "", []byte(":\n\n"))
+	url, l, tp := open(t, up, nil)
+	for range 2 {
+		receive(t, url+chatPath, chatRequest(userTurn), HeaderSession, "")
+		await(t, "the request", up.begun)
+	}
+	session := ""
+	testkit.UntilTrue(t, "the session", func() bool {
+		session = strings.Join(tp.Sessions(), " ")
+		return session != "" && tp.Shared(session)
+	})
+	l.interrupt(t, session, `{}`)
+	if tp.holds.size.Load() != 0 || len(up.ended) != 0 {
+		t.Error("one of them was stopped")
 	}
 }

@@ -29,6 +29,7 @@ type inputLog struct {
 	events []events.Event
 	fail   error // of Publish
 	follow []func(from int)
+	now    int64 // of the first input, in ms
 }
 
 // followed is Options.Follow.
@@ -77,7 +78,7 @@ func (l *inputLog) publish(_ context.Context, token string, kind inputs.Kind, id
 		s = &session.State{}
 		l.states[token] = s
 	}
-	in := inputs.Input{Seq: l.seq, At: time.UnixMilli(int64(l.seq)), Token: token, Kind: kind, Header: header, Data: data}
+	in := inputs.Input{Seq: l.seq, At: time.UnixMilli(l.now + int64(l.seq)), Token: token, Kind: kind, Header: header, Data: data}
 	l.events = session.Fold(l.events, s, session.Input{Input: in})
 	return l.seq, false, nil
 }
