@@ -13,22 +13,25 @@ export function stopper(page) {
   let asked = null; // {run, at} of the stop of the run
   let armed = false; // the next click stops several calls
 
-  async function interrupt(body) {
-    const response = await fetch(page.url(), {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ reason: "user", ...body }),
+  async function interrupt(body, url = page.url()) {
+    const response = await fetch(url, {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
     });
     if (!response.ok) throw new Error(await complaint(response));
   }
 
   async function stopAll() {
     if (button.getAttribute("aria-disabled") === "true") return;
-    const { run, timeline, open } = page.state();
+    const { run, timeline, open, held } = page.state();
+    if (held && !run && !open.length) {
+      return interrupt({}, page.url().replace(/interrupt$/, "resume")).catch((err) => page.note("Nothing goes on: " + err.message));
+    }
     if (open.length > 1 && !armed) return arm(true);
     arm(false);
     asked = { run, at: Date.now() };
     draw();
     const id = timeline.get(run)?.id;
-    await interrupt(id ? { run: id } : {}).catch((err) => {
+    await interrupt({ reason: "user", ...(id && { run: id }) }).catch((err) => {
       asked = null;
       page.note("Nothing was stopped: " + err.message);
     });
@@ -44,7 +47,7 @@ export function stopper(page) {
     stopping.add(call.call);
     page.touch(call.call);
     try {
-      await interrupt({ calls: [call.call] });
+      await interrupt({ reason: "user", calls: [call.call] });
       setTimeout(forgive, UNCONFIRMED, call.call);
     } catch (err) {
       forgive(call.call);
@@ -57,17 +60,17 @@ export function stopper(page) {
   }
 
   function draw() {
-    const { open, run, timeline } = page.state();
+    const { open, run, timeline, held } = page.state();
     const going = open.length > 0 || run !== "";
     if (asked && (!going || timeline.get(asked.run)?.status)) asked = null;
     const late = asked && Date.now() - asked.at > UNCONFIRMED;
     // A button that has the focus stays until it loses it.
-    button.hidden = (!going && document.activeElement !== button) || page.url() === "";
-    button.setAttribute("aria-disabled", String(!going || (!!asked && !late)));
+    button.hidden = (!going && !held && document.activeElement !== button) || page.url() === "";
+    button.setAttribute("aria-disabled", String((!going && !held) || (!!asked && !late)));
     mark(button, "asked", String(!!asked));
     armed &&= open.length > 1;
     mark(button, "armed", String(armed));
-    say($("stop-text"), armed ? "Cancel " + open.length + " calls? They cannot go on after it" : !going ? "Stopped" : late ? "Not confirmed, stop again" : asked ? "Stop requested" : "Stop");
+    say($("stop-text"), armed ? "Cancel " + open.length + " calls? They cannot go on after it" : !going ? (held ? "Stopped. Let it go on" : "Stopped") : late ? "Not confirmed, stop again" : asked ? "Stop requested" : "Stop");
   }
 
   button.addEventListener("click", stopAll);

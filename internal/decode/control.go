@@ -98,9 +98,17 @@ func Interrupt(data []byte) (InterruptBody, *wire.Problem) {
 	v := b.Open(data, "interrupt", true)
 	if v.Member("of").Present() {
 		b.only(v, "interrupt", "of", "binding")
-		in.Of, in.Binding = b.sequence("of", v.Member("of")), b.binding(v.Member("binding"))
-		return in, b.Problem
+		in.Of, in.Binding = b.positive("of", v.Member("of")), b.binding(v.Member("binding"))
+	} else {
+		b.interrupt(v, &in)
 	}
+	if b.Problem != nil {
+		return InterruptBody{}, b.Problem
+	}
+	return in, nil
+}
+
+func (b *body) interrupt(v jsonscan.Value, in *InterruptBody) {
 	b.only(v, "interrupt", "reason", "tool_call_ids", "tool_call_id", "calls", "call", "message_id", "run", "namespace")
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
@@ -122,17 +130,13 @@ func Interrupt(data []byte) (InterruptBody, *wire.Problem) {
 			in.Namespace = b.target(m.Key, m.Value)
 		}
 	}
-	if b.Problem != nil {
-		return InterruptBody{}, b.Problem
-	}
-	return in, nil
 }
 
-// sequence returns a member that is the sequence of an input.
-func (b *body) sequence(field string, v jsonscan.Value) uint64 {
-	n, err := strconv.ParseUint(v.Raw, 10, 64)
+// positive returns a member that is a positive integer.
+func (b *body) positive(field string, v jsonscan.Value) uint64 {
+	n, err := strconv.ParseUint(v.Raw, 10, 63)
 	if err != nil || n == 0 {
-		b.Fail(wire.WrongType(field, v, "the sequence of an input"))
+		b.Fail(wire.WrongShape("%s is %s, not a positive integer", field, wire.Clip(v.Raw)))
 	}
 	return n
 }
@@ -150,7 +154,7 @@ func (b *body) binding(v jsonscan.Value) (in Binding) {
 				in.CallsOut = b.targets(m.Key, m.Value)
 			}
 		case "requests_answered":
-			n := int64(b.sequence(m.Key, m.Value)) //nolint:gosec // a number of requests
+			n := int64(b.positive(m.Key, m.Value)) //nolint:gosec // of 63 bits
 			in.Answered = &n
 		case "process":
 			in.Process = b.OneOf(m.Key, b.word(m.Key, m.Value), "running", "ended")
@@ -159,15 +163,15 @@ func (b *body) binding(v jsonscan.Value) (in Binding) {
 	return in
 }
 
-// Resume reads what lifts the stops of a session: {"reason"?}.
-func Resume(data []byte) (reason string, problem *wire.Problem) {
+// Resume reads what lifts the stops of a session, and returns the person or cause: {"by"?}.
+func Resume(data []byte) (by string, problem *wire.Problem) {
 	b := newBody()
 	v := b.Open(data, "resume", true)
-	b.only(v, "resume", "reason")
-	if r := v.Member("reason"); r.Raw != "" {
-		reason = b.word("reason", r)
+	b.only(v, "resume", "by")
+	if m := v.Member("by"); m.Raw != "" {
+		by = b.word("by", m)
 	}
-	return reason, b.Problem
+	return by, b.Problem
 }
 
 // End reads the end of a run: {"reason"?: "completed","error","cancelled"}. Without a

@@ -152,7 +152,7 @@ type Event struct {
 	ArgsValid     *bool           `json:"args_valid,omitempty"`
 	ArgsError     string          `json:"args_error,omitempty"` // the fault of invalid args, and its position
 	DoubleEncoded bool            `json:"double_encoded,omitempty"`
-	By            string          `json:"by,omitempty"` // cause of completion: call, message, next, result, idle; of answered: the person
+	By            string          `json:"by,omitempty"` // cause of completion: call, message, next, result, idle; of answered: the person; of resumed: the person or cause
 	ArgsRef       *Ref            `json:"args_ref,omitempty"`
 
 	InterruptID string          `json:"interrupt_id,omitempty"`

@@ -13,7 +13,6 @@ type Code string
 // Reasons for closing a call.
 const (
 	ByInterrupt     Code = "interrupt"
-	ByResume        Code = "resume"
 	ByNewMessage    Code = "new_message"
 	ByRunError      Code = "run_error"
 	ByRunCancelled  Code = "run_cancelled"

@@ -17,8 +17,8 @@ type chat struct {
 
 // choice is one of the answers to a request.
 type choice struct {
-	index    string // in JSON
-	said     string // its text
+	index    string            // in JSON
+	said     string            // its text
 	args     map[string]string // of calls, by key
 	finished bool
 }

@@ -14,15 +14,15 @@ import (
 
 // Request is what an answer depends on.
 type Request struct {
-	Format string // as in the header Streamer-Format
-	Type   string // media type of the answer; that of JSON Lines for the frames of a WebSocket
-	Model  string // as the request names it
-	ID     string // unique, of the answer and what is in it
-	Text   string // that the answer has; not empty, or clients ask again
-	Time   int64  // Unix seconds
-	Usage  bool   // the client asked for a chunk with the usage
-	Inner  bool   // of Gemini: answers are in the member response
-	Mends  bool   // the client executes calls whose args are cut, whatever the end says
+	Format  string // as in the header Streamer-Format
+	Type    string // media type of the answer; that of JSON Lines for the frames of a WebSocket
+	Model   string // as the request names it
+	ID      string // unique, of the answer and what is in it
+	Text    string // that the answer has; not empty, or clients ask again
+	Time    int64  // Unix seconds
+	Usage   bool   // the client asked for a chunk with the usage
+	Inner   bool   // of Gemini: answers are in the member response
+	Repairs bool   // the client executes calls whose args are cut, whatever the end says
 }
 
 // End is how an answer under way ends.
@@ -145,7 +145,7 @@ func EndOf(r Request, sent []byte) End {
 	if e.Out = out; c.ended {
 		return e
 	}
-	if begun && r.Mends {
+	if begun && r.Repairs {
 		e.Cut = true
 		return e
 	}

@@ -171,7 +171,7 @@ func message(format, event string) []byte {
 		headers = append(binary.BigEndian.AppendUint16(append(headers, 7), uint16(len(h[1]))), h[1]...) //nolint:gosec // short
 	}
 	b := binary.BigEndian.AppendUint32(nil, uint32(16+len(headers)+len(payload))) //nolint:gosec // short
-	b = binary.BigEndian.AppendUint32(b, uint32(len(headers)))                   //nolint:gosec // short
+	b = binary.BigEndian.AppendUint32(b, uint32(len(headers)))                    //nolint:gosec // short
 	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 	b = append(append(b, headers...), payload...)
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))

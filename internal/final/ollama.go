@@ -35,4 +35,6 @@ func ollamaEvent(r *Request, text, more string) string {
 	return fmt.Sprintf(`{"model":%s,"created_at":"%s","message":{"role":"assistant","content":%s},%s}`, quote(r.Model), time.Unix(r.Time, 0).UTC().Format(time.RFC3339), quote(text), more)
 }
 
-func ollamaWhole(r *Request) string { return ollamaEvent(r, r.Text, `"done":true,"done_reason":"stop"`) }
+func ollamaWhole(r *Request) string {
+	return ollamaEvent(r, r.Text, `"done":true,"done_reason":"stop"`)
+}

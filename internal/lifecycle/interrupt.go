@@ -134,12 +134,10 @@ func (st *Step) Bound(of uint64, b events.Binding) {
 	e.Input, e.Binding = of, &b
 }
 
-// Resume states that what interrupts stopped may go on.
-func (st *Step) Resume(reason string) {
+// Resume states that what interrupts stopped may go on, by a person or a cause.
+func (st *Step) Resume(by string) {
 	e := st.append(events.Resumption, "")
-	if e.Input = st.Seq; reason != "" {
-		e.Reason = &events.Reason{Code: events.ByResume, Text: "The session goes on.", Detail: st.brief(reason)}
-	}
+	e.By, e.Input = st.brief(by), st.Seq
 }
 
 // Erased states that all before this input is erased. The state must be a new one.

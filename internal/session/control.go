@@ -31,8 +31,8 @@ func feed(step *lifecycle.Step, s *State, in *Input) {
 			step.Interrupt(lifecycle.Interrupt{Reason: i.Reason, IDs: i.ToolCallIDs, Calls: i.Calls, MessageID: i.MessageID, Run: i.Run, Namespace: i.Namespace})
 		}
 	case inputs.Resume:
-		if reason, problem := decode.Resume(in.Data); !reject(step, problem) {
-			step.Resume(reason)
+		if by, problem := decode.Resume(in.Data); !reject(step, problem) {
+			step.Resume(by)
 		}
 	case inputs.Answer:
 		if a, problem := decode.Answer(in.Data); !reject(step, problem) {

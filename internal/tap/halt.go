@@ -34,7 +34,7 @@ func newID() string { return rand.Text() }
 func (x *exchange) wanted(body gjson.Result) final.Request {
 	r := final.Request{
 		Format: x.endpoint.format, Type: final.JSON, Model: strings.Clone(body.Get("model").Str), ID: newID(), Time: time.Now().Unix(),
-		Mends: strings.Contains(x.header.Get("User-Agent"), "langchain"), // LangChain runs what is cut
+		Repairs: strings.Contains(x.header.Get("User-Agent"), "langchain"), // LangChain runs what is cut
 		Usage: body.Get("stream_options.include_usage").Bool(), Inner: body.Get("request").IsObject(),
 	}
 	stream := body.Get("stream")

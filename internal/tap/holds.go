@@ -200,7 +200,7 @@ func (t *Tap) lift(x *exchange, h *hold) bool {
 	if t.holds.of(x.at.Load()) != nil {
 		return false
 	}
-	t.tell(h, inputs.Resume, []byte(`{"reason":"a new message of a person"}`))
+	t.tell(h, inputs.Resume, []byte(`{"by":"a new message of a person"}`))
 	return true
 }
 

@@ -286,7 +286,7 @@ func TestHeld(t *testing.T) {
 			told = append(told, text)
 		}
 	}
-	if got := strings.Join(told, "\n"); !strings.Contains(got, `"calls_out":["call_1"],"requests_answered":1`) || !strings.Contains(got, `"requests_answered":4`) || !strings.Contains(got, `s resume  {"reason":"a new message of a person"}`) {
+	if got := strings.Join(told, "\n"); !strings.Contains(got, `"calls_out":["call_1"],"requests_answered":1`) || !strings.Contains(got, `"requests_answered":4`) || !strings.Contains(got, `s resume  {"by":"a new message of a person"}`) {
 		t.Errorf("the log has\n%s", got)
 	}
 }
@@ -361,7 +361,7 @@ func TestHeldRun(t *testing.T) {
 	}
 }
 
-// TestShared: conversations that began alike at once cannot be told apart, and none is stopped.
+// TestShared: conversations that began alike at once share a session, and none is stopped.
 func TestShared(t *testing.T) {
 	up := newPaused(final.SSE, "", []byte(":\n\n"))
 	url, l, tp := open(t, up, nil)

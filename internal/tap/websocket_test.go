@@ -239,7 +239,7 @@ func TestWebSocketRefused(t *testing.T) {
 
 // TestWebSocketStop: an answer on a WebSocket ends as package final says, behind each of its
 // events; the upstream is closed; the next message gets the final answer; and when the stop is
-// lifted, a message that follows the tap's answer is told that the provider does not know it.
+// lifted, a message that follows the tap's answer gets the error that it is not known.
 func TestWebSocketStop(t *testing.T) {
 	for upTo := range responseEvents("call_0") {
 		for _, mode := range []websocket.CompressionMode{websocket.CompressionDisabled, websocket.CompressionContextTakeover} {
