@@ -74,7 +74,7 @@ type exchange struct {
 // begin begins the exchange of a request. One that asks for no message is not read.
 func (t *Tap) begin(up *route, r *http.Request, path string) *exchange {
 	x := &exchange{tap: t, up: up, path: path, endpoint: endpointOf(path)}
-	x.in, x.out = newWhole(r.ContentLength, &t.memory), newQueue(maxWaiting, &t.memory)
+	x.in, x.out = newWhole(r.ContentLength, &t.memory), newQueue(maxWaiting, &t.memory, &t.kept)
 	x.answered, x.known = make(chan struct{}), make(chan struct{})
 	upgrade := r.Header.Get("Upgrade") != ""
 	switch {

@@ -35,7 +35,7 @@ func (x *exchange) wanted(body gjson.Result) final.Request {
 	r := final.Request{
 		Format: x.endpoint.format, Type: final.JSON, Model: strings.Clone(body.Get("model").Str), ID: newID(), Time: time.Now().Unix(),
 		Repairs: strings.Contains(x.header.Get("User-Agent"), "langchain"), // LangChain runs what is cut
-		Usage: body.Get("stream_options.include_usage").Bool(), Inner: body.Get("request").IsObject(),
+		Usage:   body.Get("stream_options.include_usage").Bool(), Inner: body.Get("request").IsObject(),
 	}
 	stream := body.Get("stream")
 	_, method, _ := strings.Cut(x.path[strings.LastIndexByte(x.path, '/')+1:], ":")

@@ -66,6 +66,7 @@ type Tap struct {
 	holds    holds
 	routes   map[string]*route
 	memory   atomic.Int64 // bytes of copies that wait
+	kept     atomic.Int64 // bytes of answers that are kept while they arrive
 	lost     atomic.Int64 // bytes of copies that are lost
 	lastLoss atomic.Int64 // Unix seconds
 	open     sync.WaitGroup

@@ -93,7 +93,7 @@ func (s *socket) sent(data []byte) {
 		return
 	}
 	x := &exchange{tap: s.tap, up: s.up, path: s.path, endpoint: s.endpoint, header: s.header, scope: s.scope, id: rand.Text(), on: s}
-	x.in, x.out = newWhole(int64(len(data)), &s.tap.memory), newQueue(maxWaiting, &s.tap.memory)
+	x.in, x.out = newWhole(int64(len(data)), &s.tap.memory), newQueue(maxWaiting, &s.tap.memory, &s.tap.kept)
 	x.answered, x.known = make(chan struct{}), make(chan struct{})
 	x.gated, x.since, x.late = s.tap.holds.size.Load() > 0, s.tap.holds.seen(), s.conn.isOwn()
 	if body := gjson.GetBytes(data, "response"); body.IsObject() {
