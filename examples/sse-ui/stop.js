@@ -13,9 +13,9 @@ export function stopper(page) {
   let asked = null; // {run, at} of the stop of the run
   let armed = false; // the next click stops several calls
 
-  async function interrupt(body, url = page.url()) {
-    const response = await fetch(url, {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+  async function interrupt(body, to) {
+    const response = await fetch(page.url(to), {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(to ? {} : { reason: "user", ...body }),
     });
     if (!response.ok) throw new Error(await complaint(response));
   }
@@ -23,17 +23,15 @@ export function stopper(page) {
   async function stopAll() {
     if (button.getAttribute("aria-disabled") === "true") return;
     const { run, timeline, open, held } = page.state();
-    if (held && !run && !open.length) {
-      return interrupt({}, page.url().replace(/interrupt$/, "resume")).catch((err) => page.note("Nothing goes on: " + err.message));
-    }
+    const to = held && !run && !open.length ? "/resume" : "";
     if (open.length > 1 && !armed) return arm(true);
     arm(false);
-    asked = { run, at: Date.now() };
+    asked = to ? null : { run, at: Date.now() };
     draw();
     const id = timeline.get(run)?.id;
-    await interrupt({ reason: "user", ...(id && { run: id }) }).catch((err) => {
+    await interrupt(id ? { run: id } : {}, to).catch((err) => {
       asked = null;
-      page.note("Nothing was stopped: " + err.message);
+      page.note("Nothing was " + (to ? "resumed: " : "stopped: ") + err.message);
     });
     draw();
   }
@@ -47,7 +45,7 @@ export function stopper(page) {
     stopping.add(call.call);
     page.touch(call.call);
     try {
-      await interrupt({ reason: "user", calls: [call.call] });
+      await interrupt({ calls: [call.call] });
       setTimeout(forgive, UNCONFIRMED, call.call);
     } catch (err) {
       forgive(call.call);
@@ -61,16 +59,16 @@ export function stopper(page) {
 
   function draw() {
     const { open, run, timeline, held } = page.state();
-    const going = open.length > 0 || run !== "";
+    const going = open.length > 0 || run !== "", can = going || held > 0;
     if (asked && (!going || timeline.get(asked.run)?.status)) asked = null;
     const late = asked && Date.now() - asked.at > UNCONFIRMED;
     // A button that has the focus stays until it loses it.
-    button.hidden = (!going && !held && document.activeElement !== button) || page.url() === "";
-    button.setAttribute("aria-disabled", String((!going && !held) || (!!asked && !late)));
+    button.hidden = (!can && document.activeElement !== button) || page.url() === "";
+    button.setAttribute("aria-disabled", String(!can || (!!asked && !late)));
     mark(button, "asked", String(!!asked));
     armed &&= open.length > 1;
     mark(button, "armed", String(armed));
-    say($("stop-text"), armed ? "Cancel " + open.length + " calls? They cannot go on after it" : !going ? (held ? "Stopped. Let it go on" : "Stopped") : late ? "Not confirmed, stop again" : asked ? "Stop requested" : "Stop");
+    say($("stop-text"), armed ? "Cancel " + open.length + " calls? They cannot go on after it" : !can ? "Stopped" : !going ? "Resume" : late ? "Not confirmed, stop again" : asked ? "Stop requested" : "Stop");
   }
 
   button.addEventListener("click", stopAll);
