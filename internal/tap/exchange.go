@@ -47,6 +47,7 @@ type exchange struct {
 	known  chan struct{}         // closed when the place is known, or never will be
 	at     atomic.Pointer[place] // where the request belongs
 	want   final.Request         // the answer that it asks for
+	unread *final.Request        // likewise, where it was not read in time; set before known is closed
 	spoken string                // the message of a person that it ends with, "" if it has no new one
 	fresh  bool                  // the tap does not know its conversation
 	unsure bool                  // it may be of another conversation that began alike

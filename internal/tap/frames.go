@@ -63,7 +63,7 @@ func (c *copiedConn) received(p []byte, err error) bool {
 }
 
 // answer returns what the tap answers, where the connection is taken over.
-func (c *copiedConn) answer(p []byte) (n int, err error, own bool) { //nolint:revive // an error is a value here
+func (c *copiedConn) answer(p []byte) (n int, err error, own bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.own && len(c.answers) == 0 && !c.over {

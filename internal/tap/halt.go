@@ -83,19 +83,29 @@ func (x *exchange) gate(r *http.Request) *hold {
 		most = maxChunked
 	}
 	if most > maxRequest || !reserve(&x.tap.memory, int(most)) {
-		id := identify(r.Header, gjson.Result{}, "")
-		x.want = x.wanted(gjson.Result{})
-		return x.tap.holds.of(&place{session: id.session, namespace: id.namespace})
+		return x.heldUnread(r)
 	}
 	x.reserved += int(most)
 	body, _ := io.ReadAll(io.LimitReader(r.Body, most+1)) // an error comes again
 	r.Body = &joined{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
 	select {
 	case <-x.known:
+		return x.held(r.Context())
 	case <-time.After(placing):
 	case <-r.Context().Done():
 	}
-	return x.held(r.Context())
+	return x.heldUnread(r)
+}
+
+// heldUnread returns what holds a request of which only the header is known.
+func (x *exchange) heldUnread(r *http.Request) *hold {
+	id := identify(r.Header, gjson.Result{}, "")
+	h := x.tap.holds.of(&place{session: id.session, namespace: id.namespace})
+	if h != nil {
+		want := x.wanted(gjson.Result{})
+		x.unread = &want
+	}
+	return h
 }
 
 // held returns what holds the place of a request. A new message of a person lifts it.
@@ -126,13 +136,19 @@ func (x *exchange) repeats(ctx context.Context, session string) bool {
 
 // answerHeld answers a request that a hold stops, as its model would end.
 func (x *exchange) answerHeld(w http.ResponseWriter, h *hold) {
-	r := x.want
+	var r final.Request
+	var back []string
+	if x.unread != nil {
+		r = *x.unread
+	} else {
+		r, back = x.want, x.back
+	}
 	r.Text = h.text
 	kind, _, _ := strings.Cut(r.Type, ";")
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(http.StatusOK)
 	_, _ = w.Write(final.Answer(r))
-	x.tap.report(h, x.back, 1)
+	x.tap.report(h, back, 1)
 }
 
 // halt ends the answer under way.
@@ -210,7 +226,7 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	if b.end == nil {
 		n, err := b.ReadCloser.Read(p)
 		if b.x.pass(p[:n], err) {
-			return b.copied.passed(n, err)
+			return b.passed(n, err)
 		}
 		b.finish()
 	}

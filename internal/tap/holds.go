@@ -62,12 +62,12 @@ func (t *Tap) follow() {
 	}
 	t.holds.unknown.Store(int64(len(holdTypes)))
 	for _, typ := range holdTypes {
-		go func() {
+		t.following.Go(func() {
 			err := t.opts.Follow(t.ctx, typ, t.change)
 			if t.ctx.Err() == nil {
 				t.opts.Log.Error().Err(err).Msg("the tap does not learn of stops anymore")
 			}
-		}()
+		})
 	}
 }
 
@@ -247,6 +247,9 @@ const maxCallsOut = 100
 
 // tell publishes an input about a hold, without waiting.
 func (t *Tap) tell(h *hold, kind inputs.Kind, body []byte) {
+	if t.ending.Load() {
+		return
+	}
 	x := &exchange{tap: t, id: newID()}
 	t.open.Go(func() { _ = x.publish(&line{place: place{session: h.session}}, kind, x.next(), nil, body) })
 }

@@ -281,7 +281,7 @@ func TestHeld(t *testing.T) {
 	held("after a resume", ask(userTurn+callTurn), false)
 	closeTap(t, tp)
 	var told []string
-	for _, text := range strings.Split(l.bodies(), "\n") {
+	for text := range strings.SplitSeq(l.bodies(), "\n") {
 		if strings.HasPrefix(text, "s interrupt") || strings.HasPrefix(text, "s resume") {
 			told = append(told, text)
 		}
@@ -377,5 +377,31 @@ func TestShared(t *testing.T) {
 	l.interrupt(t, session, `{}`)
 	if tp.holds.size.Load() != 0 || len(up.ended) != 0 {
 		t.Error("one of them was stopped")
+	}
+}
+
+// TestHeldUnread: a request that is too large to be read is held where its header names its
+// session.
+func TestHeldUnread(t *testing.T) {
+	up := &counting{n: map[string]int{}, text: chatText}
+	url, l, _ := open(t, up, nil)
+	l.interrupt(t, "s", `{}`)
+	for session, want := range map[string]bool{"s": true, "other": false} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+chatPath, io.LimitReader(repeated("x"), maxRequest+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.ContentLength = maxRequest + 1
+		req.Header.Set(HeaderSession, session)
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		data := make([]byte, len(chatText)+1000)
+		n, _ := io.ReadFull(res.Body, data)
+		if got := strings.Contains(string(data[:n]), finalText); got != want {
+			t.Errorf("%s: held is %v", session, got)
+		}
 	}
 }

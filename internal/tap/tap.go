@@ -70,9 +70,11 @@ type Tap struct {
 	lost     atomic.Int64 // bytes of copies that are lost
 	lastLoss atomic.Int64 // Unix seconds
 	open     sync.WaitGroup
-	ctx      context.Context //nolint:containedctx // of publishing, which goes on after the requests
-	stop     context.CancelFunc
-	ending   atomic.Bool
+
+	following sync.WaitGroup  // readers of the log
+	ctx       context.Context //nolint:containedctx // of publishing, which goes on after the requests
+	stop      context.CancelFunc
+	ending    atomic.Bool
 }
 
 // route is an upstream and its proxy.
@@ -115,6 +117,7 @@ func (t *Tap) Close(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	t.stop()
+	t.following.Wait()
 }
 
 // Names returns the names of the upstreams, in the order of the options.

@@ -294,7 +294,9 @@ func TestWebSocketStop(t *testing.T) {
 				if got := read(c); fixed(got) != fixed(want) {
 					t.Errorf("got\n%s\nwant\n%s", got, want)
 				}
-				await(t, "the end of the upstream", ended)
+				if err := await(t, "the end of the upstream", ended); err == nil {
+					t.Error("the upstream has no end")
+				}
 				if e.Cut {
 					c = dial()
 				}
