@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
@@ -403,5 +404,28 @@ func TestHeldUnread(t *testing.T) {
 		if got := strings.Contains(string(data[:n]), finalText); got != want {
 			t.Errorf("%s: held is %v", session, got)
 		}
+	}
+}
+
+// TestHeldBeside: of many sessions those that are stopped are held, and no other.
+func TestHeldBeside(t *testing.T) {
+	up := &counting{n: map[string]int{}, text: chatText}
+	_, l, tp := open(t, up, nil)
+	sessions, stopped := testkit.Of(300, 100_000), testkit.Of(30, 1_000)
+	for n := range stopped {
+		l.interrupt(t, fmt.Sprint("stopped", n), `{}`)
+	}
+	answer := httptest.NewRecorder()
+	for n := range sessions {
+		r := httptest.NewRequest(http.MethodPost, "/tap"+chatPath, strings.NewReader(chatRequest(fmt.Sprintf(`{"role":"user","content":"go %d"}`, n%7))))
+		r.Header.Set(HeaderSession, fmt.Sprint("session", n))
+		*answer = httptest.ResponseRecorder{Body: new(bytes.Buffer)}
+		tp.ServeHTTP(answer, r)
+		if got := answer.Body.String(); got != chatText {
+			t.Fatalf("session %d got %s", n, got)
+		}
+	}
+	if got := up.asked("/v1/chat/completions"); got != sessions {
+		t.Errorf("%d requests of %d reached the upstream", got, sessions)
 	}
 }
