@@ -19,6 +19,7 @@ func modules() map[string]string {
 		"nuid":        "github.com/nats-io/nuid",
 		"compress":    "github.com/klauspost/compress",
 		"brotli":      "github.com/andybalholm/brotli",
+		"xxhash":      "github.com/cespare/xxhash/v2",
 		"websocket":   "github.com/coder/websocket",
 		"aws":         "github.com/aws/aws-sdk-go-v2",
 		"kong":        "github.com/alecthomas/kong",

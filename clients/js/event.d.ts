@@ -18,6 +18,8 @@ export interface Target {
   message_id?: string;
   /** The run to which the input was limited. */
   run?: string;
+  /** The namespace to which the input was limited. */
+  namespace?: string;
   /** The interrupt that an answer named. */
   interrupt_id?: string;
   /** Number of further calls; the lists hold the first 16 in all. */
@@ -232,7 +234,7 @@ export interface ToolCallAnswered extends ToolCallEvent {
   value?: any;
   /** Of a result, how the call ended; of run_finished, how the run ended. Of tool_call_progress and tool_call_answered, args_complete where the call waits for a person no longer; of a denial, denied. The other open states of a call occur in no event. */
   status: "args_complete" | "denied";
-  /** Sequence of the rejected or unmatched input, of the answer, of the interrupt, or of the erasure. */
+  /** Sequence of the rejected or unmatched input, of the answer, of the interrupt, of the resume, or of the erasure. */
   input: number;
 }
 
@@ -332,7 +334,7 @@ export interface Rejected extends EventBase {
   offset: number;
   /** Why a call was closed, a run ended, or an input was rejected. */
   reason: Reason;
-  /** Sequence of the rejected or unmatched input, of the answer, of the interrupt, or of the erasure. */
+  /** Sequence of the rejected or unmatched input, of the answer, of the interrupt, of the resume, or of the erasure. */
   input: number;
 }
 
@@ -344,7 +346,7 @@ export interface Unmatched extends EventBase {
   kind: string;
   /** Of unmatched: what the input named and was not open. Of interrupted: what the interrupt named; absent if it named nothing. */
   target: Target;
-  /** Sequence of the rejected or unmatched input, of the answer, of the interrupt, or of the erasure. */
+  /** Sequence of the rejected or unmatched input, of the answer, of the interrupt, of the resume, or of the erasure. */
   input: number;
 }
 
@@ -353,12 +355,24 @@ export interface Interrupted extends EventBase {
   /** The run of the event: the run id on the wire, or the event_id of its run_started. */
   run?: string;
   /** Number of calls that an interrupt closed. */
-  closed: number;
+  closed?: number;
   /** The calls that an interrupt closed, the first 100 of them. */
   calls?: string[];
   /** Of unmatched: what the input named and was not open. Of interrupted: what the interrupt named; absent if it named nothing. */
   target?: Target;
-  /** Sequence of the rejected or unmatched input, of the answer, of the interrupt, or of the erasure. */
+  /** Sequence of the rejected or unmatched input, of the answer, of the interrupt, of the resume, or of the erasure. */
+  input: number;
+  /** Of interrupted: what a tap has seen of what the interrupt of this input stopped. Later ones replace earlier ones. */
+  binding?: Record<string, any>;
+}
+
+export interface Resumed extends EventBase {
+  type: "resumed";
+  /** The run of the event: the run id on the wire, or the event_id of its run_started. */
+  run?: string;
+  /** Of unmatched: what the input named and was not open. Of interrupted: what the interrupt named; absent if it named nothing. */
+  target?: Target;
+  /** Sequence of the rejected or unmatched input, of the answer, of the interrupt, of the resume, or of the erasure. */
   input: number;
 }
 
@@ -366,7 +380,7 @@ export interface SessionErased extends EventBase {
   type: "session_erased";
   /** The run of the event: the run id on the wire, or the event_id of its run_started. */
   run?: string;
-  /** Sequence of the rejected or unmatched input, of the answer, of the interrupt, or of the erasure. */
+  /** Sequence of the rejected or unmatched input, of the answer, of the interrupt, of the resume, or of the erasure. */
   input: number;
 }
 
@@ -392,5 +406,6 @@ export interface EventTypes {
   rejected: Rejected;
   unmatched: Unmatched;
   interrupted: Interrupted;
+  resumed: Resumed;
   session_erased: SessionErased;
 }

@@ -21,6 +21,7 @@ type grammar struct {
 	Serve      serveCommand      `cmd:"" group:"run" help:"Run worker and gateway, on an embedded NATS server or on a cluster."`
 	Tap        tapCommand        `cmd:"" group:"run" set:"log_level=error" help:"Run an agent and show its tool calls."`
 	Replay     replayCommand     `cmd:"" group:"use" help:"Publish a recorded stream to a session."`
+	Resume     resumeCommand     `cmd:"" group:"use" help:"Lift what interrupts of a session stopped."`
 	Interrupt  interruptCommand  `cmd:"" group:"use" help:"Close the open calls of a session and print them."`
 	Repair     repairCommand     `cmd:"" group:"use" help:"Add the missing tool results to a history and put every result in its place."`
 	Assemble   assembleCommand   `cmd:"" group:"use" help:"Fold a recorded stream offline and print its calls."`

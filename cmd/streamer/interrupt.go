@@ -21,7 +21,9 @@ func (*interruptCommand) Help() string {
 	return `Examples:
 
   streamer interrupt chat-42
-  streamer interrupt chat-42 --call call_abc --reason 'the user pressed stop'`
+  streamer interrupt chat-42 --call call_abc --reason 'the user pressed stop'
+
+A session whose requests go through a tap is stopped until streamer resume, or until a person writes to its agent.`
 }
 
 func (c *interruptCommand) Run(ctx context.Context, std stdio, inv *cli.Invocation) error {
@@ -51,4 +53,26 @@ func (c *interruptCommand) Run(ctx context.Context, std stdio, inv *cli.Invocati
 		err = exit(exitInput)
 	}
 	return err
+}
+
+type resumeCommand struct {
+	Session session `arg:"" help:"session that may go on"`
+	client.NATSFlags
+	By string `placeholder:"NAME" help:"name of the person that lifts the stop"`
+}
+
+func (*resumeCommand) Help() string {
+	return `Lifts the stops of a session whose requests go through a tap: they reach the model again. A message of a person to the agent does the same.
+
+  streamer resume chat-42`
+}
+
+func (c *resumeCommand) Run(ctx context.Context, std stdio) error {
+	return client.WithBroker(ctx, c.Options(), func(b *client.Broker) error {
+		seq, err := client.Resume(ctx, b, c.Session.token, c.By)
+		if err == nil {
+			fmt.Fprintf(std.out, "session %s may go on (input %d)\n", c.Session.name, seq)
+		}
+		return err
+	})
 }

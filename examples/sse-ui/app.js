@@ -42,7 +42,7 @@ const kit = tools({
   nextView: () => flow.next(), replay: () => $("replay").click(),
 });
 const stops = stopper({
-  url: () => (session !== "" && look.name === "live" ? base() + "/interrupt" : ""), state: () => state, note: complain,
+  url: (to) => (session !== "" && look.name === "live" ? base() + (to || "/interrupt") : ""), state: () => state, note: complain,
   touch(key) { view.touched.add(key), redraw(); },
 });
 const link = connectionView({

@@ -9,7 +9,7 @@ export const TYPES = [
   "stream.open", "stream.live", "stream.end", "run_started", "run_finished", "message_started", "message_finished",
   "agent_response_chunk", "part_finished", "human_message", "tool_call_start", "tool_call_args_delta", "tool_call_args_complete",
   "tool_call_awaiting_input", "tool_call_answered", "tool_call_progress", "tool_call_result", "tool_call_late_result", "tool_call_parent",
-  "synthetic", "orphan_result", "rejected", "unmatched", "interrupted", "session_erased",
+  "synthetic", "orphan_result", "rejected", "unmatched", "interrupted", "resumed", "session_erased",
 ];
 
 // subscribe has the options and the result of subscribe of sse.js, except for

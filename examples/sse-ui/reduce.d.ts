@@ -61,6 +61,8 @@ export interface Call {
   readonly type: string
   readonly provider: boolean
   readonly run: string
+  /** The input of the interrupt that a tap obeys, 0 for none. */
+  readonly held: number
   readonly namespace: string
   /** The key of the message in State.timeline, and its id on the wire. */
   readonly message: string

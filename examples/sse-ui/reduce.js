@@ -21,7 +21,7 @@ export const terminal = (status) => TERMINAL.has(status);
 // calls. reduce.d.ts describes each field.
 export function create() {
   return {
-    session: "", seq: 0, at: 0, run: "",
+    session: "", seq: 0, at: 0, run: "", held: 0,
     timeline: Table.empty, calls: Table.empty, open: [],
     tally: { calls: 0, open: 0, completed: 0, error: 0, denied: 0, cancelled: 0, timeout: 0 },
     counts: { events: 0, bytes: 0, duplicates: 0, unknown: 0, afterEnd: 0, gaps: 0, notices: 0 },
@@ -187,8 +187,12 @@ const rules = {
     notice(s, e, { what: "unmatched", of: e.kind ?? "", target: e.target ?? {}, input: e.input });
   },
   interrupted(s, e) {
+    if (e.binding) return void (s.held = e.input ?? 0);
     // The other events of an interrupt say what it closed, or did not find open.
     if (e.event_id?.endsWith(".0")) rules.unmatched(s, { kind: "interrupt", ...e });
+  },
+  resumed(s) {
+    s.held = 0;
   },
 };
 

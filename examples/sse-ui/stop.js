@@ -13,24 +13,25 @@ export function stopper(page) {
   let asked = null; // {run, at} of the stop of the run
   let armed = false; // the next click stops several calls
 
-  async function interrupt(body) {
-    const response = await fetch(page.url(), {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ reason: "user", ...body }),
+  async function interrupt(body, to) {
+    const response = await fetch(page.url(to), {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(to ? {} : { reason: "user", ...body }),
     });
     if (!response.ok) throw new Error(await complaint(response));
   }
 
   async function stopAll() {
     if (button.getAttribute("aria-disabled") === "true") return;
-    const { run, timeline, open } = page.state();
+    const { run, timeline, open, held } = page.state();
+    const to = held && !run && !open.length ? "/resume" : "";
     if (open.length > 1 && !armed) return arm(true);
     arm(false);
-    asked = { run, at: Date.now() };
+    asked = to ? null : { run, at: Date.now() };
     draw();
     const id = timeline.get(run)?.id;
-    await interrupt(id ? { run: id } : {}).catch((err) => {
+    await interrupt(id ? { run: id } : {}, to).catch((err) => {
       asked = null;
-      page.note("Nothing was stopped: " + err.message);
+      page.note("Nothing was " + (to ? "resumed: " : "stopped: ") + err.message);
     });
     draw();
   }
@@ -57,17 +58,17 @@ export function stopper(page) {
   }
 
   function draw() {
-    const { open, run, timeline } = page.state();
-    const going = open.length > 0 || run !== "";
+    const { open, run, timeline, held } = page.state();
+    const going = open.length > 0 || run !== "", can = going || held > 0;
     if (asked && (!going || timeline.get(asked.run)?.status)) asked = null;
     const late = asked && Date.now() - asked.at > UNCONFIRMED;
     // A button that has the focus stays until it loses it.
-    button.hidden = (!going && document.activeElement !== button) || page.url() === "";
-    button.setAttribute("aria-disabled", String(!going || (!!asked && !late)));
+    button.hidden = (!can && document.activeElement !== button) || page.url() === "";
+    button.setAttribute("aria-disabled", String(!can || (!!asked && !late)));
     mark(button, "asked", String(!!asked));
     armed &&= open.length > 1;
     mark(button, "armed", String(armed));
-    say($("stop-text"), armed ? "Cancel " + open.length + " calls? They cannot go on after it" : !going ? "Stopped" : late ? "Not confirmed, stop again" : asked ? "Stop requested" : "Stop");
+    say($("stop-text"), armed ? "Cancel " + open.length + " calls? They cannot go on after it" : !can ? "Stopped" : !going ? "Resume" : late ? "Not confirmed, stop again" : asked ? "Stop requested" : "Stop");
   }
 
   button.addEventListener("click", stopAll);

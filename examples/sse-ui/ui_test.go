@@ -25,7 +25,7 @@ import (
 // and of all, one of which it loads when it is used.
 const (
 	firstBudget = 52_000
-	budget      = 75_000
+	budget      = 75_500
 )
 
 // TestModules runs the tests of the page's modules in node.

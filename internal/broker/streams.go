@@ -195,7 +195,7 @@ func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 	if b.partitions < 1 || b.partitions > maxPartitions {
 		return nil, fmt.Errorf("broker: %d partitions: 1 to %d are possible", b.partitions, maxPartitions)
 	}
-	config := b.config(StreamInputs, cmp.Or(b.opts.InputAge, defaultInputAge), "llm.*.delta", "llm.*.result", "llm.*.progress", "llm.*.interrupt", subjectAnswer, "llm.*.end", "_llm.>")
+	config := b.config(StreamInputs, cmp.Or(b.opts.InputAge, defaultInputAge), "llm.*.delta", "llm.*.result", "llm.*.progress", "llm.*.interrupt", subjectAnswer, subjectResume, "llm.*.end", "_llm.>")
 	config.SubjectTransform = &jetstream.SubjectTransformConfig{
 		Source:      "llm.*.*",
 		Destination: fmt.Sprintf("_llm.{{partition(%d,1)}}.{{wildcard(1)}}.{{wildcard(2)}}", b.partitions),
@@ -310,10 +310,13 @@ func (b *Broker) limitBytes(config *jetstream.StreamConfig, info *streamInfo) {
 	}
 }
 
-// subjectAnswer is a subject of the input stream that streams of earlier versions lack.
-const subjectAnswer = "llm.*.answer"
+// Subjects of the input stream that streams of earlier versions lack.
+const (
+	subjectAnswer = "llm.*.answer"
+	subjectResume = "llm.*.resume"
+)
 
-// extend adds the subject that an input stream of an earlier version lacks, and raises the
+// extend adds the subjects that an input stream of an earlier version lacks, and raises the
 // limit of a bounded one to the configured one: that is what an operator can do about a
 // full stream. createOrCheck refuses a lower limit.
 func (b *Broker) extend(ctx context.Context, info *streamInfo) (*streamInfo, error) {
@@ -324,8 +327,10 @@ func (b *Broker) extend(ctx context.Context, info *streamInfo) (*streamInfo, err
 	if config.MaxBytes > 0 {
 		config.MaxBytes = max(config.MaxBytes, b.opts.MaxBytes)
 	}
-	if !slices.Contains(config.Subjects, subjectAnswer) {
-		config.Subjects = append(slices.Clone(config.Subjects), subjectAnswer)
+	for _, s := range [...]string{subjectAnswer, subjectResume} {
+		if !slices.Contains(config.Subjects, s) {
+			config.Subjects = append(slices.Clone(config.Subjects), s)
+		}
 	}
 	if config.MaxBytes == info.Config.MaxBytes && len(config.Subjects) == len(info.Config.Subjects) {
 		return info, nil

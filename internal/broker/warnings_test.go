@@ -127,7 +127,7 @@ func TestOlderSubjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	older := stream.CachedInfo().Config
-	older.Subjects = slices.DeleteFunc(older.Subjects, func(s string) bool { return s == subjectAnswer })
+	older.Subjects = slices.DeleteFunc(older.Subjects, func(s string) bool { return s == subjectAnswer || s == subjectResume })
 	if _, err := js.UpdateStream(deadline(t), older); err != nil {
 		t.Fatal(err)
 	}
@@ -136,6 +136,7 @@ func TestOlderSubjects(t *testing.T) {
 	}
 	b := start(t, Options{URL: s.url()})
 	must(t, b, input("s", inputs.Answer, "1", []byte(`{}`)))
+	must(t, b, input("s", inputs.Resume, "2", []byte(`{}`)))
 }
 
 // The storage of existing streams is adopted.

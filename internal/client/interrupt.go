@@ -61,6 +61,17 @@ func (i *Interrupt) Publish(ctx context.Context, b *Broker, token string) (seq u
 	return a.Seq, a.Err
 }
 
+// Resume lifts what interrupts of a session stopped. It returns the sequence of the input.
+func Resume(ctx context.Context, b *Broker, token, by string) (seq uint64, err error) {
+	body, err := json.Marshal(map[string]string{"by": by})
+	if err != nil {
+		return 0, fmt.Errorf("resume: %w", err)
+	}
+	id := fmt.Sprintf("%s:%s:cli-%s", token, inputs.Resume, nuid.Next())
+	a := b.PublishWait(ctx, b.InputPub(token, inputs.Resume, id, nil, body))
+	return a.Seq, a.Err
+}
+
 // Run publishes the interrupt and waits until an event answers it, for at most the
 // time limit.
 func (i *Interrupt) Run(ctx context.Context, b *Broker, token string, limit time.Duration) (*InterruptResult, error) {

@@ -43,7 +43,7 @@ func TestParseRecorded(t *testing.T) {
 // TestMisrecorded: a line that has the members of a recorded input and is none is named as such.
 func TestMisrecorded(t *testing.T) {
 	for line, want := range map[string]string{
-		`{"at":1,"kind":"results","data":{}}`: `kind is "results", not one of ["delta" "result" "progress" "interrupt" "answer" "end"]`,
+		`{"at":1,"kind":"results","data":{}}`: `kind is "results", not one of ["delta" "result" "progress" "interrupt" "answer" "resume" "end"]`,
 		`{"at":"x","kind":"delta","data":{}}`: "at is x, not a number of milliseconds",
 		`{"at":1,"kind":"delta","data":{}}`:   "",
 		`{"at":1,"kind":7,"data":{}}`:         "",

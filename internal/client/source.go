@@ -145,7 +145,7 @@ func ParseRecorded(line []byte) (Recorded, bool) {
 	return Recorded{time.Duration(at) * time.Millisecond, fields.Kind, fields.Data}, true
 }
 
-var recordedKinds = []inputs.Kind{inputs.Delta, inputs.Result, inputs.Progress, inputs.Interrupt, inputs.Answer, inputs.End}
+var recordedKinds = []inputs.Kind{inputs.Delta, inputs.Result, inputs.Progress, inputs.Interrupt, inputs.Answer, inputs.Resume, inputs.End}
 
 // misrecorded returns what is wrong with a line that has the members of a recorded input and
 // is none, nil for any other line.

@@ -103,6 +103,7 @@ func TestProgress(t *testing.T) {
 
 // TestInterrupt checks that only an empty body, {} and a reason alone name nothing.
 func TestInterrupt(t *testing.T) {
+	two := int64(2)
 	for in, want := range map[string]InterruptBody{
 		"":                  {},
 		" \n":               {},
@@ -113,7 +114,10 @@ func TestInterrupt(t *testing.T) {
 		`{"call":"3.0"}`:       {Calls: []string{"3.0"}},
 		`{"tool_call_id":"a"}`: {ToolCallIDs: []string{"a"}},
 		`{"call":"3.0","calls":["4.0"],"tool_call_ids":["a"],"tool_call_id":"b"}`: {Calls: []string{"3.0", "4.0"}, ToolCallIDs: []string{"a", "b"}},
-		`{"\u0063alls":["3.0"]}`: {Calls: []string{"3.0"}},
+		`{"\u0063alls":["3.0"]}`:                                        {Calls: []string{"3.0"}},
+		`{"namespace":"a|b"}`:                                           {Namespace: "a|b"},
+		`{"of":33,"binding":{"calls_out":[],"process":"ended"}}`:        {Of: 33, Binding: Binding{CallsOut: []string{}, Process: "ended"}},
+		`{"of":33,"binding":{"calls_out":["a"],"requests_answered":2}}`: {Of: 33, Binding: Binding{CallsOut: []string{"a"}, Answered: &two}},
 	} {
 		t.Run(fmt.Sprintf("%.60s", in), func(t *testing.T) {
 			if got, problem := Interrupt([]byte(in)); problem != nil || !reflect.DeepEqual(got, want) {
@@ -121,7 +125,7 @@ func TestInterrupt(t *testing.T) {
 			}
 		})
 	}
-	const fields = "Its fields are reason, tool_call_ids, tool_call_id, calls, call, message_id, run"
+	const fields = "Its fields are reason, tool_call_ids, tool_call_id, calls, call, message_id, run, namespace"
 	for in, want := range map[string]string{
 		`{"tool_call_ids":"a"}`:               "tool_call_ids is a string, not a list of strings",
 		`{"tool_call_id":["a"]}`:              "tool_call_id is an array, not a string",
@@ -134,6 +138,11 @@ func TestInterrupt(t *testing.T) {
 		`{"tool_call_ids":[]}`:                "tool_call_ids is an empty list; it must name what to close, or be left out",
 		`{"run":null}`:                        "run is null, not a string",
 		`{"run":{}}`:                          "run is an object, not a string",
+		`{"namespace":""}`:                    "namespace is empty; it must name what to close, or be left out",
+		`{"of":0,"binding":{}}`:               "of is 0, not a positive integer",
+		`{"of":3}`:                            "binding is missing; it must be an object",
+		`{"of":3,"run":"a","binding":{}}`:     `the interrupt has no field "run"; did you mean of? Its fields are of, binding`,
+		`{"of":3,"binding":{"process":"x"}}`:  `process is "x", not one of ["running" "ended"]`,
 		`{"run":""}`:                          "run is empty; it must name what to close, or be left out",
 		`{"message_id":""}`:                   "message_id is empty; it must name what to close, or be left out",
 		`{"reason":null}`:                     "reason is null, not a string",

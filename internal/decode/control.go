@@ -71,11 +71,23 @@ type InterruptBody struct {
 	Calls       []string
 	MessageID   string
 	Run         string
+	Namespace   string
+	// Of is the sequence of an earlier interrupt, whose Binding this one states; 0 for others.
+	Of      uint64
+	Binding Binding
+}
+
+// Binding is what a tap has seen of what an interrupt stopped.
+type Binding struct {
+	CallsOut []string // nil if none was looked for
+	Answered *int64   // requests that were answered without the model
+	Process  string   // running or ended
 }
 
 // Interrupt reads an interrupt:
 //
-//	{"reason"?,"tool_call_ids"?,"tool_call_id"?,"calls"?,"call"?,"message_id"?,"run"?}
+//	{"reason"?,"tool_call_ids"?,"tool_call_id"?,"calls"?,"call"?,"message_id"?,"run"?,"namespace"?}
+//	{"of","binding":{"calls_out"?,"requests_answered"?,"process"?}}
 //
 // A singular field is a list of one. Only an empty body, {} and a body with a reason
 // alone close everything. A target that is null or empty, and a field that is unknown
@@ -84,7 +96,20 @@ func Interrupt(data []byte) (InterruptBody, *wire.Problem) {
 	b := newBody()
 	var in InterruptBody
 	v := b.Open(data, "interrupt", true)
-	b.only(v, "interrupt", "reason", "tool_call_ids", "tool_call_id", "calls", "call", "message_id", "run")
+	if v.Member("of").Present() {
+		b.only(v, "interrupt", "of", "binding")
+		in.Of, in.Binding = b.positive("of", v.Member("of")), b.binding(v.Member("binding"))
+	} else {
+		b.interrupt(v, &in)
+	}
+	if b.Problem != nil {
+		return InterruptBody{}, b.Problem
+	}
+	return in, nil
+}
+
+func (b *body) interrupt(v jsonscan.Value, in *InterruptBody) {
+	b.only(v, "interrupt", "reason", "tool_call_ids", "tool_call_id", "calls", "call", "message_id", "run", "namespace")
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "reason":
@@ -101,12 +126,52 @@ func Interrupt(data []byte) (InterruptBody, *wire.Problem) {
 			in.MessageID = b.target(m.Key, m.Value)
 		case "run":
 			in.Run = b.target(m.Key, m.Value)
+		case "namespace":
+			in.Namespace = b.target(m.Key, m.Value)
 		}
 	}
-	if b.Problem != nil {
-		return InterruptBody{}, b.Problem
+}
+
+// positive returns a member that is a positive integer.
+func (b *body) positive(field string, v jsonscan.Value) uint64 {
+	n, err := strconv.ParseUint(v.Raw, 10, 63)
+	if err != nil || n == 0 {
+		b.Fail(wire.WrongShape("%s is %s, not a positive integer", field, wire.Clip(v.Raw)))
 	}
-	return in, nil
+	return n
+}
+
+func (b *body) binding(v jsonscan.Value) (in Binding) {
+	if !v.IsObject() {
+		b.Fail(wire.WrongType("binding", v, "an object"))
+		return in
+	}
+	b.only(v, "binding", "calls_out", "requests_answered", "process")
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "calls_out":
+			if in.CallsOut = []string{}; len(m.Value.Raw) > 2 {
+				in.CallsOut = b.targets(m.Key, m.Value)
+			}
+		case "requests_answered":
+			n := int64(b.positive(m.Key, m.Value)) //nolint:gosec // of 63 bits
+			in.Answered = &n
+		case "process":
+			in.Process = b.OneOf(m.Key, b.word(m.Key, m.Value), "running", "ended")
+		}
+	}
+	return in
+}
+
+// Resume reads what lifts the stops of a session, and returns the person or cause: {"by"?}.
+func Resume(data []byte) (by string, problem *wire.Problem) {
+	b := newBody()
+	v := b.Open(data, "resume", true)
+	b.only(v, "resume", "by")
+	if m := v.Member("by"); m.Raw != "" {
+		by = b.word("by", m)
+	}
+	return by, b.Problem
 }
 
 // End reads the end of a run: {"reason"?: "completed","error","cancelled"}. Without a

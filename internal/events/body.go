@@ -124,6 +124,14 @@ func (w *writer) outcome(e *Event) {
 		w.key("input")
 		w.b = strconv.AppendUint(w.b, e.Input, 10)
 	}
+	w.object("binding", e.Binding != nil, func() {
+		if e.Binding.CallsOut != nil {
+			w.key("calls_out")
+			w.array(e.Binding.CallsOut)
+		}
+		w.count("requests_answered", e.Binding.RequestsAnswered)
+		w.text("process", e.Binding.Process)
+	})
 }
 
 func (w *writer) id(name string, id ID) {
@@ -175,6 +183,7 @@ func (w *writer) target(name string, t *Target) {
 		w.list("calls", t.Calls)
 		w.text("message_id", t.MessageID)
 		w.text("run", t.Run)
+		w.text("namespace", t.Namespace)
 		w.text("interrupt_id", t.InterruptID)
 		if t.More != 0 {
 			w.number("more", int64(t.More))

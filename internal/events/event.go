@@ -39,6 +39,7 @@ const (
 	Rejected             Type = "rejected"
 	Unmatched            Type = "unmatched"
 	Interruption         Type = "interrupted"
+	Resumption           Type = "resumed"
 	SessionErased        Type = "session_erased"
 
 	// Synthetic is not in the schema. It is the synthetic tool result message
@@ -52,7 +53,7 @@ func Types() []Type {
 	return []Type{
 		RunStarted, RunFinished, MessageStarted, MessageFinished, AgentResponseChunk, PartFinished, HumanMessage,
 		ToolCallStart, ToolCallArgsDelta, ToolCallArgsComplete, ToolCallAwaiting, ToolCallAnswered, ToolCallProgress, ToolCallResult,
-		ToolCallLateResult, ToolCallParent, OrphanResult, Rejected, Unmatched, Interruption, SessionErased, Synthetic,
+		ToolCallLateResult, ToolCallParent, OrphanResult, Rejected, Unmatched, Interruption, Resumption, SessionErased, Synthetic,
 	}
 }
 
@@ -151,7 +152,7 @@ type Event struct {
 	ArgsValid     *bool           `json:"args_valid,omitempty"`
 	ArgsError     string          `json:"args_error,omitempty"` // the fault of invalid args, and its position
 	DoubleEncoded bool            `json:"double_encoded,omitempty"`
-	By            string          `json:"by,omitempty"` // cause of completion: call, message, next, result, idle; of answered: the person
+	By            string          `json:"by,omitempty"` // cause of completion: call, message, next, result, idle; of answered: the person; of resumed: the person or cause
 	ArgsRef       *Ref            `json:"args_ref,omitempty"`
 
 	InterruptID string          `json:"interrupt_id,omitempty"`
@@ -181,7 +182,9 @@ type Event struct {
 	Closed *int64   `json:"closed,omitempty"` // of interrupted: number of calls that the interrupt closed
 	Calls  []string `json:"calls,omitempty"`  // of interrupted: the first of these calls
 	Target *Target  `json:"target,omitempty"` // of unmatched: what was not open; of interrupted: what was named
-	Input  uint64   `json:"input,omitempty"`  // of rejected, unmatched, answered and interrupted: sequence of the input
+	Input  uint64   `json:"input,omitempty"`  // of rejected, unmatched, answered, interrupted and resumed: sequence of the input
+
+	Binding *Binding `json:"binding,omitempty"` // of interrupted: what became of what Input stopped
 
 	// Message is the synthetic tool result, ready to append to a history of
 	// Shape. Text is the kind of text in it. Only Type Synthetic has them.
@@ -239,8 +242,21 @@ type Target struct {
 	Calls       []string `json:"calls,omitempty"`
 	MessageID   string   `json:"message_id,omitempty"`
 	Run         string   `json:"run,omitempty"`
+	Namespace   string   `json:"namespace,omitempty"`
 	InterruptID string   `json:"interrupt_id,omitempty"` // of an answer
 	More        int      `json:"more,omitempty"`         // number of calls that are not in the lists
+}
+
+// Binding is what a tap has seen of what an interrupt stopped. A field that was not seen is
+// absent.
+type Binding struct {
+	// CallsOut are the ids of the calls that the client had when the stop came, which it may
+	// have executed.
+	CallsOut []string `json:"calls_out,omitzero"`
+	// RequestsAnswered is the number of requests that were answered since without the model.
+	RequestsAnswered *int64 `json:"requests_answered,omitempty"`
+	// Process is what became of the command: running or ended.
+	Process string `json:"process,omitempty"`
 }
 
 // Large appends a blob with the value to Blobs and returns its reference.

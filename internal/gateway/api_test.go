@@ -78,6 +78,8 @@ func TestIngest(t *testing.T) {
 		{"answer", ``, "", "", 400, "the body is empty"},
 		{"interrupt", "{\"run\":\"\xff\"}", "", "", 400, "not UTF-8"},
 		{"end", ``, "end", "{}", 202, ""},
+		{"resume", ``, "resume", "{}", 202, ""},
+		{"resume", `{"by":1}`, "", "", 400, "by is a number"},
 		{"end", `{"reason":"error"}`, "end", "", 202, ""},
 		{"end", `{"reason":"failed"}`, "", "", 400, `not one of`},
 		{"end", `{"run":"a"}`, "", "", 400, "did you mean reason?"},

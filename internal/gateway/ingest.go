@@ -69,6 +69,9 @@ func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestio
 			return respond.Refuse(http.StatusBadRequest, fault.Reason.Text)
 		}
 	}
+	if in.kind == inputs.Interrupt && g.opts.Shared != nil && g.opts.Shared(in.session) && stops(body) {
+		return respond.Refuse(http.StatusConflict, "nothing is stopped: several conversations that began alike are in this session, and the tap cannot tell them apart; give each a session of its own with the header Streamer-Session")
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
 	if err := g.meter(w, r, in.kind, len(body)); err != nil {
@@ -90,6 +93,18 @@ func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestio
 	}
 	respond.JSON(w, http.StatusAccepted, a)
 	return nil
+}
+
+// stops reports whether an interrupt stops more than single calls and messages.
+func stops(body []byte) bool {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(body, &fields) // it was checked
+	for _, name := range [...]string{"tool_call_ids", "tool_call_id", "calls", "call", "message_id", "of"} {
+		if fields[name] != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // stored is the answer to a body that is one input.
@@ -218,11 +233,11 @@ func tooLarge(limit int) error {
 }
 
 // checkBody refuses a body that Options.Check does not accept. It returns the body
-// to be stored: an empty interrupt or end means {}, and an answer names its person.
+// to be stored: an empty interrupt, resume or end means {}, and an answer names its person.
 func (g *Gateway) checkBody(r *http.Request, kind inputs.Kind, body []byte) ([]byte, error) {
 	// A delta may be a piece of a text, so white space is part of it.
 	if len(body) == 0 || kind != inputs.Delta && len(bytes.TrimSpace(body)) == 0 {
-		if kind == inputs.Interrupt || kind == inputs.End {
+		if kind == inputs.Interrupt || kind == inputs.Resume || kind == inputs.End {
 			return []byte("{}"), nil
 		}
 		return nil, respond.Refuse(http.StatusBadRequest, "the body is empty")

@@ -262,7 +262,7 @@ func (a *answers) good() {
 		thread + "/runs/" + run + "/cancel": "", thread + "/stream/events": `{"channels":["tools","lifecycle"]}`,
 		thread + "/commands": `{"id":1,"method":"input.respond","params":{"interrupt_id":"1.0","response":true}}`,
 		"/v1/ai-sdk/s":       `{"messages":[{"role":"assistant","parts":[{"type":"tool-f","toolCallId":"x","state":"output-available","output":1}]}]}`, "/v1/login": "",
-		"/v1/repair": `{"messages":[{"role":"user","content":"a"}]}`, "/v1/sessions/s/interrupt": `{"run":"1.0","reason":"user"}`, "/v1/sessions/s/answer": `{"call":"1.0","decision":"approve"}`, "/v1/sessions/s/end": `{"reason":"completed"}`,
+		"/v1/repair": `{"messages":[{"role":"user","content":"a"}]}`, "/v1/sessions/s/interrupt": `{"run":"1.0","reason":"user"}`, "/v1/sessions/s/answer": `{"call":"1.0","decision":"approve"}`, "/v1/sessions/s/end": `{"reason":"completed"}`, "/v1/sessions/s/resume": `{}`,
 		"/v1/sessions/s/deltas": "{}", "/v1/sessions/s/results": `{"tool_call_id":"x"}`, "/v1/sessions/s/progress": `{"tool_call_id":"x"}`,
 	} {
 		a.request("POST", url+path, strings.NewReader(body))
@@ -291,7 +291,7 @@ func (a *answers) faulty() {
 	store.add("s", events.ToolCallResult, `{"tool_result_ref":{"size":1,"sha256":"x","preview":"","chunks":[]}}`)
 	store.some("t", 20)
 	store.forget(4)
-	url, stop := a.server(Options{MaxBody: 100, IngestIdle: time.Millisecond, Repairs: &repair.Service{MaxBytes: 100}}, store)
+	url, stop := a.server(Options{Shared: func(session string) bool { return session == "shared" }, MaxBody: 100, IngestIdle: time.Millisecond, Repairs: &repair.Service{MaxBytes: 100}}, store)
 	defer stop()
 	thread := "/v1/langgraph/threads/s"
 	for _, path := range []string{
@@ -300,11 +300,12 @@ func (a *answers) faulty() {
 	} {
 		a.request("GET", url+path, http.NoBody)
 	}
+	a.request("POST", url+"/v1/sessions/shared/interrupt", http.NoBody)
 	bare, stopBare := validated(a.t, build(a.t, Options{}, store), a.add)
 	defer stopBare()
 	a.request("GET", bare+"/", http.NoBody)
 	for path, size := range map[string]int{
-		"/v1/ag-ui/s": agui.MaxHistory + 1, thread + "/stream/events": langgraph.MaxFilter + 1, thread + "/commands": langgraph.MaxFilter + 1, "/v1/ai-sdk/s": agui.MaxHistory + 1, "/v1/repair": 101, "/v1/sessions/s/interrupt": 101, "/v1/sessions/s/answer": 101, "/v1/sessions/s/end": 101,
+		"/v1/ag-ui/s": agui.MaxHistory + 1, thread + "/stream/events": langgraph.MaxFilter + 1, thread + "/commands": langgraph.MaxFilter + 1, "/v1/ai-sdk/s": agui.MaxHistory + 1, "/v1/repair": 101, "/v1/sessions/s/interrupt": 101, "/v1/sessions/s/answer": 101, "/v1/sessions/s/end": 101, "/v1/sessions/s/resume": 101,
 	} {
 		a.request("POST", url+path, strings.NewReader(strings.Repeat(" ", size)))
 	}

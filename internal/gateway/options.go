@@ -64,6 +64,9 @@ type Options struct {
 
 	// Tap answers the paths that begin with tap.Prefix. If nil, they do not exist.
 	Tap http.Handler
+	// Shared reports whether the tap cannot tell the conversations of a session apart, which
+	// is therefore not stopped. If nil, it can.
+	Shared func(session string) bool
 
 	// Repairs answers POST /v1/repair. If nil, the path does not exist.
 	Repairs *repair.Service

@@ -23,7 +23,7 @@ func needs(path, methods string) (actions []auth.Action, own bool) {
 		return []auth.Action{auth.Publish}, false
 	case "/v1/sessions/{session}/answer", "/v1/langgraph/threads/{session}/commands", "/v1/ai-sdk/{session}":
 		return []auth.Action{auth.Answer}, false
-	case "/v1/sessions/{session}/interrupt", "/v1/langgraph/threads/{session}/runs/{run}/cancel":
+	case "/v1/sessions/{session}/interrupt", "/v1/sessions/{session}/resume", "/v1/langgraph/threads/{session}/runs/{run}/cancel":
 		return []auth.Action{auth.Interrupt}, false
 	case sessionPath:
 		return []auth.Action{auth.Erase}, false

@@ -105,6 +105,7 @@ func TestRights(t *testing.T) {
 		{"POST", "/v1/sessions/s/end", "", [5]int{403, 202, 403, 202, 403}},
 		{"POST", "/v1/sessions/s/interrupt", "", [5]int{403, 403, 202, 202, 403}},
 		{"POST", "/v1/sessions/t/interrupt", "", [5]int{403, 403, 403, 202, 403}},
+		{"POST", "/v1/sessions/s/resume", "", [5]int{403, 403, 202, 202, 403}},
 		{"POST", "/v1/sessions/s/answer", `{"call":"1.0","decision":"approve"}`, [5]int{403, 403, 403, 202, 403}},
 		{"DELETE", "/v1/sessions/s", "", [5]int{403, 403, 403, 200, 403}},
 		{"POST", "/v1/repair", `{` + history, [5]int{200, 200, 200, 200, 200}},

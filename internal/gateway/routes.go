@@ -26,6 +26,7 @@ var kinds = [...]struct {
 	{"progress", inputs.Progress},
 	{"interrupt", inputs.Interrupt},
 	{"answer", inputs.Answer},
+	{"resume", inputs.Resume},
 	{"end", inputs.End},
 }
 

@@ -24,7 +24,7 @@ var (
 // Kind is the last token of an input's subject.
 type Kind string
 
-// The kinds of inputs. Clients publish the first six; streamer publishes the
+// The kinds of inputs. Clients publish the first seven; streamer publishes the
 // others.
 const (
 	Delta     Kind = "delta"
@@ -32,6 +32,7 @@ const (
 	Progress  Kind = "progress"
 	Interrupt Kind = "interrupt"
 	Answer    Kind = "answer" // of a person, to calls that wait
+	Resume    Kind = "resume" // what interrupts stopped may go on
 	End       Kind = "end"
 	Clock     Kind = "clock" // a deadline or flush of a session
 	Erase     Kind = "erase" // a session begins anew, and what was before it is erased
@@ -42,7 +43,7 @@ const (
 // OfSession reports whether inputs of the kind belong to a session.
 func (k Kind) OfSession() bool {
 	switch k {
-	case Delta, Result, Progress, Interrupt, Answer, End, Clock, Erase:
+	case Delta, Result, Progress, Interrupt, Answer, Resume, End, Clock, Erase:
 		return true
 	}
 	return false

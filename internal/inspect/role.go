@@ -46,8 +46,8 @@ func Probe(ctx context.Context, o broker.Options, role string) Findings {
 		p.stream(ctx, nc)
 	}
 	kinds := map[string][]inputs.Kind{
-		"agent":    {inputs.Delta, inputs.Result, inputs.Progress, inputs.Interrupt, inputs.Answer, inputs.End},
-		"frontend": {inputs.Interrupt, inputs.Answer},
+		"agent":    {inputs.Delta, inputs.Result, inputs.Progress, inputs.Interrupt, inputs.Answer, inputs.Resume, inputs.End},
+		"frontend": {inputs.Interrupt, inputs.Answer, inputs.Resume},
 	}
 	for _, kind := range kinds[role] {
 		p.publish(ctx, nc, kind)

@@ -14,10 +14,11 @@ type Interrupt struct {
 	Calls     []string // names of calls in events
 	MessageID string
 	Run       string
+	Namespace string // and those below it
 }
 
 func (in *Interrupt) covers(m *Message) bool {
-	return (in.Run == "" || m.Run == in.Run) && (in.MessageID == "" || m.ID == in.MessageID)
+	return (in.Run == "" || m.Run == in.Run) && (in.MessageID == "" || m.ID == in.MessageID) && within(m.Namespace, in.Namespace)
 }
 
 // NextRun is the run of an interrupt that means the open run, or the next one if none is
@@ -48,7 +49,7 @@ func (st *Step) Interrupt(in Interrupt) {
 	switch {
 	case len(in.IDs)+len(in.Calls) > 0:
 		st.interruptCalls(&in)
-	case in.Run == NextRun && in.MessageID == "":
+	case in.Run == NextRun && in.MessageID == "" && in.Namespace == "":
 		st.State.Stop = &Stop{Reason: in.Reason, Until: st.State.Time + stopWaits}
 	default:
 		st.interruptAll(&in)
@@ -90,10 +91,10 @@ func (st *Step) interruptAll(in *Interrupt) {
 	from := len(st.Out)
 	st.closeCalls(in.covers, false, events.ByInterrupt, in.Reason)
 	st.mute(in.covers)
-	if run := st.State.Run; run != nil && in.MessageID == "" && (in.Run == "" || run.ID == in.Run) {
+	if run := st.State.Run; run != nil && in.MessageID == "" && in.Namespace == "" && (in.Run == "" || run.ID == in.Run) {
 		st.endRun(events.Cancelled, runReason(events.ByInterrupt, in.Reason))
 	}
-	if len(st.Out) == from && (in.MessageID != "" || in.Run != "") {
+	if len(st.Out) == from && (in.MessageID != "" || in.Run != "" || in.Namespace != "") {
 		st.unmatched(interruptKind, in.target(nil, nil))
 	}
 }
@@ -116,9 +117,27 @@ func (st *Step) answerInterrupt(in *Interrupt, run string, from int) {
 	}
 	e := st.append(events.Interruption, run)
 	e.Closed, e.Calls, e.Input = &closed, calls, st.Seq
-	if in.MessageID != "" || in.Run != "" || len(in.IDs)+len(in.Calls) > 0 {
+	if in.MessageID != "" || in.Run != "" || in.Namespace != "" || len(in.IDs)+len(in.Calls) > 0 {
 		e.Target = in.target(in.IDs, in.Calls)
 	}
+	if in.Reason != "" {
+		e.Reason = runReason(events.ByInterrupt, in.Reason)
+	}
+}
+
+// Bound states what became of what an earlier interrupt stopped.
+func (st *Step) Bound(of uint64, b events.Binding) {
+	e := st.append(events.Interruption, "")
+	for i, id := range b.CallsOut {
+		b.CallsOut[i] = shorten(id, maxMissingName)
+	}
+	e.Input, e.Binding = of, &b
+}
+
+// Resume states that what interrupts stopped may go on, by a person or a cause.
+func (st *Step) Resume(by string) {
+	e := st.append(events.Resumption, "")
+	e.By, e.Input = st.brief(by), st.Seq
 }
 
 // Erased states that all before this input is erased. The state must be a new one.

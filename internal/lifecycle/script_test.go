@@ -168,7 +168,7 @@ func (p *player) checkAnswer(line string, out []events.Event) {
 		switch {
 		case out[i].Type == events.ToolCallResult && out[i].Synthetic:
 			closed = append(closed, out[i].Call)
-		case out[i].Type == events.Interruption:
+		case out[i].Type == events.Interruption && out[i].Binding == nil:
 			answers++
 		}
 	}
@@ -244,7 +244,7 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 	}
 	switch verb {
 	case "interrupt":
-		in := Interrupt{Reason: a["reason"], Run: a["run"], MessageID: a["msg"]}
+		in := Interrupt{Reason: a["reason"], Run: a["run"], MessageID: a["msg"], Namespace: a["ns"]}
 		if a["id"] != "" {
 			in.IDs = strings.Split(a["id"], ",")
 		}
@@ -252,6 +252,10 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 			in.Calls = strings.Split(a["call"], ",")
 		}
 		st.Interrupt(in)
+	case "bound":
+		st.Bound(7, events.Binding{CallsOut: strings.Split(a["calls"], ",")})
+	case "resume_all":
+		st.Resume(a["by"])
 	case "reply":
 		st.Reply(Reply{ID: a["id"], Call: a["call"], InterruptID: a["interrupt"], Decision: a["decision"], Args: a["args"], Value: a["value"], Text: a["text"], By: a["by"]})
 	case "end":
@@ -470,6 +474,10 @@ func describe(e *events.Event) string {
 	}
 	put("pending", strings.Join(e.Pending, ","))
 	put("message", e.Progress)
+	if e.Binding != nil {
+		binding, _ := json.Marshal(e.Binding)
+		put("binding", string(binding))
+	}
 	if e.Target != nil {
 		target, _ := json.Marshal(e.Target)
 		put("target", string(target))

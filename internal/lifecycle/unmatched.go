@@ -47,7 +47,7 @@ func (st *Step) unmatched(kind string, target *events.Target) {
 }
 
 func (in *Interrupt) target(ids, calls []string) *events.Target {
-	t := &events.Target{MessageID: shorten(in.MessageID, maxMissingName), Run: shorten(in.Run, maxMissingName)}
+	t := &events.Target{MessageID: shorten(in.MessageID, maxMissingName), Run: shorten(in.Run, maxMissingName), Namespace: shorten(in.Namespace, maxMissingName)}
 	t.ToolCallIDs, t.Calls, t.More = missing(ids, calls)
 	return t
 }

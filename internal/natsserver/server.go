@@ -338,7 +338,7 @@ func denying(name, password, subject string) string {
 // process, whose messages they must not receive.
 func agent(password string) string {
 	return fmt.Sprintf(`{user: %s, password: %s, permissions: {
-  publish: ["llm.*.delta", "llm.*.result", "llm.*.progress", "llm.*.interrupt", "llm.*.answer", "llm.*.end"]
+  publish: ["llm.*.delta", "llm.*.result", "llm.*.progress", "llm.*.interrupt", "llm.*.answer", "llm.*.resume", "llm.*.end"]
   subscribe: ["_INBOX.>", "toolcalls.>"]
 }}`, agentUser, strconv.Quote(password))
 }

@@ -132,7 +132,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 		return err
 	}
 	if s.tap != nil {
-		options.Tap = s.tap
+		options.Tap, options.Shared = s.tap, s.tap.Shared
 	}
 	s.gateway, err = gateway.New(options, s.store(), sseui.Files(), s.log)
 	return err

@@ -63,16 +63,43 @@ func TapLog(o *tap.Options, b *client.Broker) {
 		seq, _, err := b.Head(ctx, token)
 		return seq > 0, err
 	}
-	o.Calls = func(ctx context.Context, token string, fn func(id string)) error {
-		return b.EventsOf(ctx, token, events.ToolCallStart, 0, func(r events.Record) error {
-			var e events.Event
-			if err := json.Unmarshal(r.Data, &e); err != nil {
-				return fmt.Errorf("event %d: %w", r.Seq, err)
+	o.LastHuman = func(ctx context.Context, token string) (string, error) {
+		r, err := b.LastOf(ctx, token, events.HumanMessage)
+		if err != nil || r.Seq == 0 {
+			return "", err
+		}
+		e, err := eventOf(r)
+		return e.Content, err
+	}
+	o.Follow = func(ctx context.Context, typ events.Type, fn func(e *events.Event, seq uint64)) error {
+		return b.Follow(ctx, typ, func(r events.Record) error {
+			if r.Seq == 0 {
+				fn(nil, 0)
+				return nil
 			}
-			fn(e.ID)
-			return nil
+			e, err := eventOf(r)
+			if err == nil {
+				fn(&e, r.Seq)
+			}
+			return err
 		})
 	}
+	o.Calls = func(ctx context.Context, token string, fn func(id string)) error {
+		return b.EventsOf(ctx, token, events.ToolCallStart, 0, func(r events.Record) error {
+			e, err := eventOf(r)
+			if err == nil {
+				fn(e.ID)
+			}
+			return err
+		})
+	}
+}
+
+func eventOf(r events.Record) (e events.Event, err error) {
+	if err = json.Unmarshal(r.Data, &e); err != nil {
+		err = fmt.Errorf("event %d: %w", r.Seq, err)
+	}
+	return e, err
 }
 
 // tapGrace is the time in which the tap publishes what it has copied, when the server stops.

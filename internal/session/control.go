@@ -23,8 +23,16 @@ func feed(step *lifecycle.Step, s *State, in *Input) {
 			step.ProgressInput(&progress)
 		}
 	case inputs.Interrupt:
-		if i, problem := decode.Interrupt(in.Data); !reject(step, problem) {
-			step.Interrupt(lifecycle.Interrupt{Reason: i.Reason, IDs: i.ToolCallIDs, Calls: i.Calls, MessageID: i.MessageID, Run: i.Run})
+		switch i, problem := decode.Interrupt(in.Data); {
+		case reject(step, problem):
+		case i.Of != 0:
+			step.Bound(i.Of, events.Binding{CallsOut: i.Binding.CallsOut, RequestsAnswered: i.Binding.Answered, Process: i.Binding.Process})
+		default:
+			step.Interrupt(lifecycle.Interrupt{Reason: i.Reason, IDs: i.ToolCallIDs, Calls: i.Calls, MessageID: i.MessageID, Run: i.Run, Namespace: i.Namespace})
+		}
+	case inputs.Resume:
+		if by, problem := decode.Resume(in.Data); !reject(step, problem) {
+			step.Resume(by)
 		}
 	case inputs.Answer:
 		if a, problem := decode.Answer(in.Data); !reject(step, problem) {
@@ -70,6 +78,8 @@ func Check(kind inputs.Kind, data []byte) error {
 		_, p = decode.Interrupt(data)
 	case inputs.Answer:
 		_, p = decode.Answer(data)
+	case inputs.Resume:
+		_, p = decode.Resume(data)
 	case inputs.End:
 		_, p = decode.End(data)
 	}

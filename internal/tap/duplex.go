@@ -132,3 +132,12 @@ func (s side) Read(p []byte) (int, error) {
 	s.waiting[s.direction] = false
 	return n, nil
 }
+
+// settle waits until the reader of a direction has handled all that was written.
+func (d *duplex) settle(direction int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for !d.dropped[direction] && d.ends[direction] == nil && (!d.waiting[direction] || slices.ContainsFunc(d.segments, func(s segment) bool { return s.direction == direction })) {
+		d.wake.Wait()
+	}
+}

@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,10 +14,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
 	"streamer/internal/events"
+	"streamer/internal/final"
 	"streamer/internal/inputs"
 
 	"github.com/tidwall/gjson"
@@ -35,6 +38,26 @@ type exchange struct {
 	resign   func(*http.Request) error // signs the outgoing request, or nil
 	reserved int                       // bytes of memory of what was prepared
 
+	// Of stops, see halt.go. What a goroutine finds out is valid when known is closed.
+	gated  bool                  // something is stopped: the request waits for its place
+	since  uint64                // the last hold when the request came
+	sse    bool                  // the query asks for a stream of SSE
+	on     *socket               // that the answer is on; nil for an answer of HTTP
+	late   bool                  // nothing passes this request on: its connection is taken over
+	known  chan struct{}         // closed when the place is known, or never will be
+	at     atomic.Pointer[place] // where the request belongs
+	want   final.Request         // the answer that it asks for
+	unread *final.Request        // likewise, where it was not read in time; set before known is closed
+	spoken string                // the message of a person that it ends with, "" if it has no new one
+	fresh  bool                  // the tap does not know its conversation
+	unsure bool                  // it may be of another conversation that began alike
+	back   []string              // ids of the calls whose results it brings
+	said   string                // text of an answer that was ended
+	length int64                 // of the answer, -1 if it is not stated
+	mu     sync.Mutex
+	halted *hold              // that ended the answer
+	cancel context.CancelFunc // of the request to the upstream
+
 	in       *whole
 	out      *queue
 	answered chan struct{} // closed when status and encoding are known, or never will be
@@ -52,8 +75,8 @@ type exchange struct {
 // begin begins the exchange of a request. One that asks for no message is not read.
 func (t *Tap) begin(up *route, r *http.Request, path string) *exchange {
 	x := &exchange{tap: t, up: up, path: path, endpoint: endpointOf(path)}
-	x.in, x.out = newWhole(r.ContentLength, &t.memory), newQueue(maxWaiting, &t.memory)
-	x.answered = make(chan struct{})
+	x.in, x.out = newWhole(r.ContentLength, &t.memory), newQueue(maxWaiting, &t.memory, &t.kept)
+	x.answered, x.known = make(chan struct{}), make(chan struct{})
 	upgrade := r.Header.Get("Upgrade") != ""
 	switch {
 	case x.endpoint == nil, !upgrade && (r.Method != http.MethodPost || r.Body == http.NoBody), t.ending.Load():
@@ -62,7 +85,7 @@ func (t *Tap) begin(up *route, r *http.Request, path string) *exchange {
 		x.endpoint = nil
 		t.lose(1, errLost)
 	default:
-		x.header, x.scope, x.id = r.Header.Clone(), scopeOf(up.Name, r), rand.Text()
+		x.header, x.scope, x.id, x.sse = r.Header.Clone(), scopeOf(up.Name, r), rand.Text(), r.URL.Query().Get("alt") == "sse"
 	}
 	if x.endpoint == nil || upgrade { // each message of a WebSocket has an exchange of its own
 		x.in.drop()
@@ -70,6 +93,7 @@ func (t *Tap) begin(up *route, r *http.Request, path string) *exchange {
 		return x
 	}
 	r.Body = &copied{ReadCloser: r.Body, to: x.in, fail: func(error) error { return errCut }}
+	x.gated, x.since = t.holds.size.Load() > 0, t.holds.seen()
 	x.start()
 	return x
 }
@@ -122,14 +146,19 @@ func (x *exchange) end(why error) {
 // the exchanges that began earlier.
 func (x *exchange) run(before []*exchange) {
 	r, ok := x.request()
+	if ok {
+		x.locate(r, before)
+	}
+	close(x.known)
 	if !ok || r.apart {
 		return
 	}
-	for _, y := range before {
-		if ended, _ := y.out.ended(); ended {
-			<-y.done
+	if x.late {
+		if <-x.answered; x.halted == nil {
+			return
 		}
 	}
+	publishedFirst(before, nil)
 	l := x.take(r)
 	defer func() { l.turn <- struct{}{} }()
 	x.publishNews(l, r)
@@ -137,6 +166,40 @@ func (x *exchange) run(before []*exchange) {
 	<-x.answered
 	if x.status/100 == 2 {
 		x.publishAnswer(l)
+	}
+}
+
+// publishedFirst waits until the answers that have ended are published, or until a time.
+func publishedFirst(before []*exchange, limit <-chan time.Time) {
+	for _, y := range before {
+		if ended, _ := y.out.ended(); ended {
+			select {
+			case <-y.done:
+			case <-limit:
+				return
+			}
+		}
+	}
+}
+
+// locate finds out where a request belongs. A hold that came meanwhile stops it.
+func (x *exchange) locate(r *request, before []*exchange) {
+	if r.session == "" {
+		var limit <-chan time.Time
+		if x.gated {
+			limit = time.After(placing / 2)
+		}
+		publishedFirst(before, limit)
+	}
+	l := x.line(r)
+	x.want = r.want
+	x.spoken, x.back = x.tap.sessions.speaks(l, r)
+	x.fresh = x.tap.sessions.isNew(l)
+	x.unsure = x.fresh && r.session == "" && !r.begins() && x.hasTwin(l)
+	x.at.Store(&l.place)
+	x.tap.sessions.share(l, r, x)
+	if h := x.tap.holds.of(&l.place); h != nil && !x.gated && !x.tap.Shared(l.session) {
+		x.halt(h)
 	}
 }
 
@@ -164,7 +227,7 @@ func (x *exchange) requestOf(body []byte) *request {
 	v := gjson.Parse(unsafe.String(unsafe.SliceData(body), len(body))) // the body does not change
 	return &request{
 		identity: identify(x.header, v, x.tap.opts.SessionPath), upstream: x.up.Name, scope: x.scope,
-		system: instructions(v), items: itemsOf(x.endpoint.shape, v),
+		system: instructions(v), items: itemsOf(x.endpoint.shape, v), want: x.wanted(v),
 	}
 }
 
@@ -180,11 +243,14 @@ func (x *exchange) take(r *request) *line {
 		select {
 		case <-l.turn:
 			x.tap.sessions.hold(l, x)
+			x.at.Store(&l.place)
 			return l
 		case <-time.After(siblingAfter):
 		}
 		if x.tap.sessions.streams(l) {
-			return x.tap.sessions.beside(l, x.id[:8])
+			l = x.tap.sessions.beside(l, x.id[:8])
+			x.at.Store(&l.place)
+			return l
 		}
 	}
 }
@@ -205,6 +271,19 @@ func (x *exchange) line(r *request) *line {
 		l = x.tap.sessions.line(r)
 	}
 	return l
+}
+
+// hasTwin reports whether another conversation began like one whose session the tap named.
+// After a restart it does not know which of them a request goes on with.
+func (x *exchange) hasTwin(l *line) bool {
+	token, err := events.Token(l.session + "-2")
+	if err != nil || x.tap.opts.Known == nil || x.tap.holds.size.Load() == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(x.tap.ctx, placing/2)
+	defer cancel()
+	known, err := x.tap.opts.Known(ctx, token)
+	return known || err != nil
 }
 
 // publishNews publishes the results and human messages that a request adds.
@@ -277,7 +356,10 @@ func (x *exchange) publishAnswer(l *line) {
 	if errors.Is(err, io.EOF) && len(held) > 0 {
 		begun = x.publish(l, inputs.Delta, x.next(), header, held) == nil
 	}
-	if begun {
+	switch {
+	case errors.Is(err, errStopped):
+		x.tap.sessions.recordStopped(l, x.scope, &a, x.said, x.halted.text)
+	case begun:
 		switch cut := errors.Is(err, errLeft) || errors.Is(err, errCut); {
 		case a.whole && cut:
 			err = io.EOF // clients leave behind the last event, without waiting for the end of the body
@@ -349,12 +431,12 @@ func (x *exchange) pieces(fn func(piece []byte) bool) error {
 // endOf returns why the answer ended, for the error of reading it: where it is compressed,
 // the error is often another one.
 func (x *exchange) endOf(err error) error {
-	for _, end := range []error{io.EOF, errLeft, errCut, errLost} {
+	for _, end := range []error{io.EOF, errLeft, errCut, errLost, errStopped} {
 		if errors.Is(err, end) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return end
 		}
 	}
-	if why := x.out.reason(); errors.Is(why, errLeft) || errors.Is(why, errCut) {
+	if why := x.out.reason(); errors.Is(why, errLeft) || errors.Is(why, errCut) || errors.Is(why, errStopped) {
 		return why
 	}
 	x.tap.lose(1, err) // the copy cannot be decompressed

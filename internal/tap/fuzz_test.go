@@ -28,7 +28,7 @@ func fuzzed(t *testing.T, path string) (*Tap, *exchange) {
 	}
 	t.Cleanup(tp.stop)
 	x := &exchange{tap: tp, up: &route{}, endpoint: endpointOf(path), header: http.Header{}, id: "x", answered: make(chan struct{})}
-	x.in, x.out = newWhole(-1, &tp.memory), newQueue(maxWaiting, &tp.memory)
+	x.in, x.out = newWhole(-1, &tp.memory), newQueue(maxWaiting, &tp.memory, &tp.kept)
 	return tp, x
 }
 
@@ -167,7 +167,7 @@ func (*fuzzedConn) Close() error                { return nil }
 // TestQueueBounds: a queue that is full says how much is lost, and keeps no memory.
 func TestQueueBounds(t *testing.T) {
 	var memory atomic.Int64
-	q := newQueue(10, &memory)
+	q := newQueue(10, &memory, new(atomic.Int64))
 	q.write(make([]byte, 8))
 	q.write(make([]byte, 8))
 	q.write(make([]byte, 8))

@@ -186,6 +186,9 @@ func checkStory(t *testing.T, l *inputLog, tp *Tap, want string) {
 	if n := tp.memory.Load(); n != 0 {
 		t.Errorf("%d bytes of copies are kept", n)
 	}
+	if n := tp.kept.Load(); n != 0 {
+		t.Errorf("%d bytes of answers are kept", n)
+	}
 }
 
 // awaitLines waits until the log has a number of lines.

@@ -296,6 +296,13 @@ func TestRequestTrailers(t *testing.T) {
 // compressed returns a text in an encoding, with a flush after each event.
 func compressed(t testing.TB, encoding, text string) []byte {
 	t.Helper()
+	out, end := flushed(t, encoding, text)
+	return append(out, end...)
+}
+
+// flushed is compressed in two parts: what follows the last flush is the second.
+func flushed(t testing.TB, encoding, text string) (all, end []byte) {
+	t.Helper()
 	var out bytes.Buffer
 	var w interface {
 		io.WriteCloser
@@ -317,10 +324,11 @@ func compressed(t testing.TB, encoding, text string) []byte {
 		_, _ = io.WriteString(w, event)
 		_ = w.Flush()
 	}
+	n := out.Len()
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return out.Bytes()
+	return out.Bytes()[:n:n], out.Bytes()[n:]
 }
 
 // TestEncodings: a compressed answer is passed on as it is, and its copy is read. So is

@@ -54,7 +54,7 @@ func (x *exchange) prepare(r *http.Request) string {
 		x.repairs = "none: there is no memory for the body"
 		return ""
 	}
-	x.reserved = perByte * most
+	x.reserved += perByte * most
 	body, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
 	if err != nil {
 		return "the body is incomplete"

@@ -103,29 +103,33 @@ func modify(res *http.Response) error {
 		}
 		return errCut
 	}}
-	res.Body = body
-	if x.tap.opts.ReadOn {
-		res.Body = &readOn{body, x}
+	if x.stoppedBy() != nil {
+		return errStopped
+	}
+	x.length = res.ContentLength
+	ending := &answerBody{copied: body, x: x}
+	if res.Body = ending; x.tap.opts.ReadOn {
+		res.Body = &readOn{ending, x}
 	}
 	return nil
 }
 
 // readOn is a body that is read to its end when it is closed before.
 type readOn struct {
-	*copied
+	*answerBody
 	x *exchange
 }
 
 func (b *readOn) Close() error {
 	if ended, _ := b.x.out.ended(); ended {
-		return b.copied.Close()
+		return b.answerBody.Close()
 	}
 	b.x.readsOn = true
 	stop := context.AfterFunc(b.x.tap.ctx, func() { b.ReadCloser.Close() })
 	go func() {
 		defer stop()
-		_, _ = io.Copy(io.Discard, b.copied)
-		_ = b.copied.Close()
+		_, _ = io.Copy(io.Discard, b.answerBody)
+		_ = b.answerBody.Close()
 	}()
 	return nil
 }
@@ -133,6 +137,11 @@ func (b *readOn) Close() error {
 // failed answers a request that got no answer.
 func (t *Tap) failed(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeIn(r.Context())
+	if h := x.stoppedBy(); h != nil {
+		x.end(errStopped)
+		x.answerHeld(w, h)
+		return
+	}
 	if errors.Is(err, context.Canceled) { // the client left
 		x.end(errLeft)
 		return

@@ -21,27 +21,37 @@ const (
 	maxMemory  = 96 << 20 // of all
 )
 
+// Bounds of the bytes of answers that are kept while they arrive.
+const (
+	maxKept    = 4 << 20 // of an answer
+	maxAllKept = 64 << 20
+)
+
 // queue is the copy of a body on its way from the proxy, which never waits, to the exchange
 // that reads it.
 type queue struct {
-	max    int
-	memory *atomic.Int64 // bytes of all queues
+	max     int
+	memory  *atomic.Int64 // bytes of all queues
+	allKept *atomic.Int64 // bytes that all queues keep
 
 	mu   sync.Mutex
 	wake chan struct{} // has a value when there is something new to read
 	data []byte
-	end  error // why nothing follows data, nil if something may
-	lost int   // bytes that did not fit
+	end  error  // why nothing follows data, nil if something may
+	lost int    // bytes that did not fit
+	kept []byte // all bytes, for the end of an answer under way; nil if they are too many
+	over bool   // they are
 }
 
-func newQueue(limit int, memory *atomic.Int64) *queue {
-	return &queue{max: limit, memory: memory, wake: make(chan struct{}, 1)}
+func newQueue(limit int, memory, kept *atomic.Int64) *queue {
+	return &queue{max: limit, memory: memory, allKept: kept, wake: make(chan struct{}, 1)}
 }
 
 // write adds bytes. Those that do not fit are lost, and everything behind them.
 func (q *queue) write(p []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.keep(p)
 	switch {
 	case errors.Is(q.end, errLost):
 		q.lost += len(p)
@@ -55,6 +65,23 @@ func (q *queue) write(p []byte) {
 		q.data = append(q.data, p...)
 	}
 	q.signal()
+}
+
+// keep adds bytes to those that are kept. If they do not fit, none are.
+func (q *queue) keep(p []byte) {
+	if q.over {
+		return
+	}
+	q.kept = append(q.kept, p...)
+	if q.allKept.Add(int64(len(p))) > maxAllKept || len(q.kept) > maxKept {
+		q.forget()
+	}
+}
+
+// forget keeps nothing from now on.
+func (q *queue) forget() {
+	q.allKept.Add(-int64(len(q.kept)))
+	q.kept, q.over = nil, true
 }
 
 // close ends the queue, unless it has ended.
@@ -74,6 +101,7 @@ func (q *queue) drop() {
 	defer q.mu.Unlock()
 	q.memory.Add(-int64(len(q.data)))
 	q.data = nil
+	q.forget()
 }
 
 // ended reports whether nothing follows, and how many bytes are lost.
@@ -95,6 +123,13 @@ func (q *queue) reason() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.end
+}
+
+// copied returns all bytes that were written. It reports false where they were too many.
+func (q *queue) copied() ([]byte, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.kept, !q.over
 }
 
 func (q *queue) signal() {
@@ -141,6 +176,11 @@ func (c *copied) Read(p []byte) (int, error) {
 	if n > 0 {
 		c.to.write(p[:n])
 	}
+	return c.passed(n, err)
+}
+
+// passed ends the copy where reading ended, and returns its arguments.
+func (c *copied) passed(n int, err error) (int, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		c.to.close(io.EOF)

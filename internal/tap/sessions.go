@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"streamer/internal/final"
+
 	"github.com/tidwall/gjson"
 )
 
@@ -22,13 +24,14 @@ const (
 // sessions is what the tap knows of conversations, and in which an answer was given.
 type sessions struct {
 	mu     sync.Mutex
-	lines  recent[*line] // by place
-	traces recent[place] // see traceOf
-	open   []*exchange   // in the order in which they began
+	lines  recent[*line]    // by place
+	shared recent[struct{}] // sessions that several conversations share
+	traces recent[place]    // see traceOf
+	open   []*exchange      // in the order in which they began
 }
 
 func newSessions() *sessions {
-	return &sessions{lines: recent[*line]{max: maxLines}, traces: recent[place]{max: maxTraces}}
+	return &sessions{lines: recent[*line]{max: maxLines}, traces: recent[place]{max: maxTraces}, shared: recent[struct{}]{max: maxLines}}
 }
 
 // names returns the sessions, in the order of their first requests.
@@ -101,6 +104,7 @@ type request struct {
 	upstream, scope string // scope is that of the names that the tap gives: the credentials of the client
 	system          string
 	items           []item
+	want            final.Request
 	unread          int // bytes of a request that was too large to be read
 }
 
@@ -296,12 +300,7 @@ func (s *sessions) recordCall(l *line, scope string, c *answerCall) {
 func (s *sessions) news(l *line, r *request) (news []item, keys []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	after := ""
-	if r.kept { // the same text may follow each answer
-		after = cmp.Or(r.previous, l.last)
-	}
-	items, all, answered := tail(r.items, after)
-	summary := r.agent && !answered && l.answered && !r.kept // of a conversation that became too long
+	items, all, summary := l.tail(r)
 	for i, it := range items {
 		switch {
 		case l.keys.has(all[i]), it.role == human && (summary || l.agent): // the task of an agent
@@ -313,4 +312,88 @@ func (s *sessions) news(l *line, r *request) (news []item, keys []string) {
 		news, keys = append(news, it), append(keys, all[i])
 	}
 	return news, keys
+}
+
+// tail returns the new items of a request, their keys, and whether they are the summary of a
+// conversation that became too long.
+func (l *line) tail(r *request) (items []item, keys []string, summary bool) {
+	after := ""
+	if r.kept { // the same text may follow each answer
+		after = cmp.Or(r.previous, l.last)
+	}
+	items, keys, answered := tail(r.items, after)
+	return items, keys, r.agent && !answered && l.answered && !r.kept
+}
+
+// speaks returns the message of a person with which a request ends, "" where it ends with
+// something else, or repeats what the conversation had. back has the ids of the calls whose
+// results the request brings.
+func (s *sessions) speaks(l *line, r *request) (spoken string, back []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	items, keys, summary := l.tail(r)
+	for i, it := range items {
+		spoken = ""
+		switch {
+		case it.role == result:
+			back = append(back, it.ids...)
+		case !l.agent && !summary && !r.apart && !l.keys.has(keys[i]):
+			spoken = it.text
+		}
+	}
+	return strings.Clone(spoken), slices.Clone(back)
+}
+
+// share records that a request begins a conversation like another one that is open, and that
+// nothing tells them apart.
+func (s *sessions) share(l *line, r *request, x *exchange) {
+	if !r.begins() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, y := range s.open {
+		at := y.at.Load()
+		if ended, _ := y.out.ended(); y != x && !ended && at != nil && *at == l.place {
+			s.shared.set(l.session, struct{}{})
+		}
+	}
+}
+
+// Shared reports whether several conversations share a session, so that none of them can be
+// stopped.
+func (t *Tap) Shared(session string) bool {
+	t.sessions.mu.Lock()
+	defer t.sessions.mu.Unlock()
+	return t.sessions.shared.has(session)
+}
+
+// at returns the open exchanges that a hold covers.
+func (s *sessions) at(h *hold) (list []*exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.open {
+		if at := x.at.Load(); at != nil && h.covers(at) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// recordStopped records an answer that was ended, as the next requests repeat it: with the
+// text of the stop behind what was said. The request that it answers may be repeated.
+func (s *sessions) recordStopped(l *line, scope string, a *answer, said, text string) {
+	s.mu.Lock()
+	answered := l.answered
+	s.mu.Unlock()
+	s.record(l, scope, a, false)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.answered = answered
+	if strings.TrimSpace(said) == "" {
+		return
+	}
+	for _, all := range [...]string{said, said + text, said + "\n" + text, said + "\n\n" + text} {
+		s.traces.set(traceOf(scope, "text", all), l.place)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"streamer/internal/events"
 	"streamer/internal/inputs"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -41,7 +42,13 @@ type Options struct {
 	Calls func(ctx context.Context, token string, fn func(id string)) error
 	// Known reports whether a session has events.
 	Known func(ctx context.Context, token string) (bool, error)
-	Log   zerolog.Logger
+	// LastHuman returns the last text of a person in a session, or its end.
+	LastHuman func(ctx context.Context, token string) (string, error)
+	// Follow calls fn with the events of a type of all sessions and their sequences, in order
+	// and until ctx ends. It calls fn(nil, 0) once, when it has read those that are stored. If
+	// Follow is nil, nothing can be stopped.
+	Follow func(ctx context.Context, typ events.Type, fn func(e *events.Event, seq uint64)) error
+	Log    zerolog.Logger
 	// AWS are the credentials for requests that clients signed for the host of the tap; if nil,
 	// these are refused.
 	AWS aws.CredentialsProvider
@@ -56,14 +63,18 @@ type Options struct {
 type Tap struct {
 	opts     Options
 	sessions *sessions
+	holds    holds
 	routes   map[string]*route
 	memory   atomic.Int64 // bytes of copies that wait
+	kept     atomic.Int64 // bytes of answers that are kept while they arrive
 	lost     atomic.Int64 // bytes of copies that are lost
 	lastLoss atomic.Int64 // Unix seconds
 	open     sync.WaitGroup
-	ctx      context.Context //nolint:containedctx // of publishing, which goes on after the requests
-	stop     context.CancelFunc
-	ending   atomic.Bool
+
+	following sync.WaitGroup  // readers of the log
+	ctx       context.Context //nolint:containedctx // of publishing, which goes on after the requests
+	stop      context.CancelFunc
+	ending    atomic.Bool
 }
 
 // route is an upstream and its proxy.
@@ -88,6 +99,7 @@ func New(o Options) (*Tap, error) {
 		}
 		t.routes[u.Name] = t.newRoute(u)
 	}
+	t.follow()
 	return t, nil
 }
 
@@ -105,6 +117,7 @@ func (t *Tap) Close(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	t.stop()
+	t.following.Wait()
 }
 
 // Names returns the names of the upstreams, in the order of the options.
@@ -172,7 +185,13 @@ func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = rc.EnableFullDuplex()
 	_ = rc.SetReadDeadline(time.Time{})
 	_ = rc.SetWriteDeadline(time.Time{})
+	t.holds.await(r.Context())
 	x := t.begin(up, r, up.path(rest))
+	if h := x.gate(r); h != nil {
+		x.end(errStopped)
+		x.answerHeld(aw, h)
+		return
+	}
 	refusal := x.prepare(r)
 	aw.repairs = x.repairs
 	if refusal != "" {
@@ -184,6 +203,15 @@ func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := context.WithValue(r.Context(), exchangeKey{}, x)
 	if t.opts.ReadOn {
 		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	if !t.opts.ReadOn {
+		defer cancel()
+	}
+	if h := x.proceed(cancel); h != nil {
+		x.end(errStopped)
+		x.answerHeld(aw, h)
+		return
 	}
 	up.proxy.ServeHTTP(aw, r.WithContext(ctx))
 }

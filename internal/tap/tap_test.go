@@ -28,9 +28,39 @@ type inputLog struct {
 	inputs []string // token, kind, namespace and body
 	events []events.Event
 	fail   error // of Publish
+	follow []func(from int)
+	now    int64 // of the first input, in ms
+}
+
+// followed is Options.Follow.
+func (l *inputLog) followed(ctx context.Context, typ events.Type, fn func(*events.Event, uint64)) error {
+	news := func(from int) {
+		l.mu.Lock()
+		list := slices.Clone(l.events[from:])
+		l.mu.Unlock()
+		for i := range list {
+			if list[i].Type == typ {
+				fn(&list[i], uint64(from+i+1))
+			}
+		}
+	}
+	news(0)
+	fn(nil, 0)
+	l.mu.Lock()
+	l.follow = append(l.follow, news)
+	l.mu.Unlock()
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 func (l *inputLog) publish(_ context.Context, token string, kind inputs.Kind, id string, header inputs.Header, data []byte) (uint64, bool, error) {
+	from := 0
+	var follow []func(int)
+	defer func() {
+		for _, fn := range follow {
+			fn(from)
+		}
+	}()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fail != nil {
@@ -40,6 +70,7 @@ func (l *inputLog) publish(_ context.Context, token string, kind inputs.Kind, id
 		return 0, true, nil
 	}
 	l.ids[id] = true
+	from, follow = len(l.events), l.follow
 	l.seq++
 	l.inputs = append(l.inputs, fmt.Sprintf("%s %s %s %s", token, kind, header.Get(inputs.HeaderNamespace), data))
 	s := l.states[token]
@@ -47,7 +78,7 @@ func (l *inputLog) publish(_ context.Context, token string, kind inputs.Kind, id
 		s = &session.State{}
 		l.states[token] = s
 	}
-	in := inputs.Input{Seq: l.seq, At: time.UnixMilli(int64(l.seq)), Token: token, Kind: kind, Header: header, Data: data}
+	in := inputs.Input{Seq: l.seq, At: time.UnixMilli(l.now + int64(l.seq)), Token: token, Kind: kind, Header: header, Data: data}
 	l.events = session.Fold(l.events, s, session.Input{Input: in})
 	return l.seq, false, nil
 }
@@ -95,7 +126,7 @@ func start(t *testing.T, upstream http.Handler, change func(*Options)) (string, 
 	up := httptest.NewServer(upstream)
 	t.Cleanup(up.Close)
 	l := &inputLog{states: map[string]*session.State{}, ids: map[string]bool{}}
-	o := Options{Publish: l.publish, Log: zerolog.New(zerolog.NewTestWriter(t))}
+	o := Options{Publish: l.publish, Follow: l.followed, Log: zerolog.New(zerolog.NewTestWriter(t))}
 	for _, name := range []string{"openai", "anthropic", "gemini", "ollama"} {
 		u, err := ParseUpstream(name + "=" + up.URL)
 		if err != nil {

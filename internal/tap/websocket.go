@@ -29,14 +29,19 @@ func (x *exchange) upgrade(res *http.Response) {
 	if !ok || x.endpoint == nil || !strings.EqualFold(res.Header.Get("Upgrade"), "websocket") {
 		return
 	}
-	s := &socket{exchange: x}
+	x.header.Del("X-Codex-Turn-Metadata") // of the prewarm; each message has its own
 	d := newDuplex(&x.tap.memory)
+	s := &socket{exchange: x, conn: newCopiedConn(conn, d, &x.tap.holds)}
 	extensions := agreed(res.Header.Get("Sec-WebSocket-Extensions"))
-	res.Body = &copiedConn{ReadWriteCloser: conn, to: d}
+	res.Body = s.conn
 	x.tap.open.Go(func() {
 		defer d.drop(fromClient)
 		_ = s.read(s.sent)(accept(side{d, fromClient}, extensions))
 		s.leave(d.reason(fromClient))
+		if s.conn.isOwn() {
+			s.conn.say(closeFrame, nil)
+			s.conn.shut()
+		}
 	})
 	x.tap.open.Go(func() {
 		defer d.drop(fromServer)
@@ -53,44 +58,10 @@ func (x *exchange) upgrade(res *http.Response) {
 	})
 }
 
-// copiedConn is a connection to an upstream whose bytes are copied as well.
-type copiedConn struct {
-	io.ReadWriteCloser
-	to *duplex
-}
-
-func (c *copiedConn) Read(p []byte) (int, error) {
-	n, err := c.ReadWriteCloser.Read(p)
-	c.to.write(fromServer, p[:n])
-	if err != nil {
-		c.to.close(fromServer, errCut)
-	}
-	return n, err
-}
-
-func (c *copiedConn) Write(p []byte) (int, error) {
-	c.to.write(fromClient, p)
-	return c.ReadWriteCloser.Write(p)
-}
-
-func (c *copiedConn) Close() error {
-	c.to.close(fromClient, io.EOF)
-	c.to.close(fromServer, errLeft)
-	return c.ReadWriteCloser.Close()
-}
-
-// CloseWrite passes on the end of one direction.
-func (c *copiedConn) CloseWrite() error {
-	c.to.close(fromClient, io.EOF)
-	if half, ok := c.ReadWriteCloser.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
-}
-
 // socket is the state of a copied WebSocket.
 type socket struct {
 	*exchange // of the handshake
+	conn      *copiedConn
 	mu        sync.Mutex
 	current   *exchange // whose answer arrives, nil for none
 	left      bool      // the client has closed the connection
@@ -121,24 +92,36 @@ func (s *socket) sent(data []byte) {
 	if gjson.GetBytes(data, "type").Str != "response.create" {
 		return
 	}
-	x := &exchange{tap: s.tap, up: s.up, path: s.path, endpoint: s.endpoint, header: s.header, scope: s.scope, id: rand.Text()}
-	x.in, x.out = newWhole(int64(len(data)), &s.tap.memory), newQueue(maxWaiting, &s.tap.memory)
-	x.answered = make(chan struct{})
+	x := &exchange{tap: s.tap, up: s.up, path: s.path, endpoint: s.endpoint, header: s.header, scope: s.scope, id: rand.Text(), on: s}
+	x.in, x.out = newWhole(int64(len(data)), &s.tap.memory), newQueue(maxWaiting, &s.tap.memory, &s.tap.kept)
+	x.answered, x.known = make(chan struct{}), make(chan struct{})
+	x.gated, x.since, x.late = s.tap.holds.size.Load() > 0, s.tap.holds.seen(), s.conn.isOwn()
 	if body := gjson.GetBytes(data, "response"); body.IsObject() {
 		data = []byte(body.Raw)
 	}
 	x.in.write(data)
 	x.in.close(io.EOF)
-	x.answer(http.StatusOK, http.Header{"Content-Type": {"application/jsonl"}})
+	if !x.late {
+		x.answer(http.StatusOK, http.Header{"Content-Type": {"application/jsonl"}})
+	}
+	previous := previousOf(data)
 	s.close(errCut)
+	if s.begin(x) && (x.gated || x.late) {
+		s.decide(x, previous)
+	}
+}
+
+// begin begins an exchange, unless nothing can answer it.
+func (s *socket) begin(x *exchange) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
 		x.in.drop()
-		return
+		return false
 	}
 	s.current = x
 	x.start()
+	return true
 }
 
 // received adds an event of the server to the answer.

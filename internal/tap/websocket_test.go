@@ -10,6 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"streamer/internal/final"
+	"streamer/internal/inputs"
+	"streamer/test/testkit"
+
 	"github.com/coder/websocket"
 	"github.com/tidwall/gjson"
 )
@@ -73,7 +77,7 @@ func TestWebSocket(t *testing.T) {
 			t.Run(client+" client, "+server+" server", func(t *testing.T) {
 				url, l, tp := open(t, responses(t, &websocket.AcceptOptions{CompressionMode: up, CompressionThreshold: 1}, 99, nil), nil)
 				c, res, err := websocket.Dial(t.Context(), url+"/openai/v1/responses", &websocket.DialOptions{
-					CompressionMode: down, CompressionThreshold: 1, HTTPHeader: http.Header{"Authorization": {"Bearer " + secretKey}, "Openai-Beta": {"responses_websockets=2026-02-06"}},
+					CompressionMode: down, CompressionThreshold: 1, HTTPHeader: http.Header{"Authorization": {"Bearer " + secretKey}, "Openai-Beta": {"responses_websockets=2026-02-06"}, "X-Codex-Turn-Metadata": {`{"request_kind":"prewarm"}`}},
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -231,4 +235,122 @@ func TestWebSocketRefused(t *testing.T) {
 		t.Fatal(res, err)
 	}
 	checkStory(t, l, tp, "")
+}
+
+// TestWebSocketStop: an answer on a WebSocket ends as package final says, behind each of its
+// events; the upstream is closed; the next message gets the final answer; and when the stop is
+// lifted, a message that follows the tap's answer gets the error that it is not known.
+func TestWebSocketStop(t *testing.T) {
+	for upTo := range responseEvents("call_0") {
+		for _, mode := range []websocket.CompressionMode{websocket.CompressionDisabled, websocket.CompressionContextTakeover} {
+			t.Run(fmt.Sprint(upTo, mode), func(t *testing.T) {
+				ended := make(chan error, 9)
+				url, l, tp := open(t, responses(t, &websocket.AcceptOptions{CompressionMode: mode, CompressionThreshold: 1}, upTo, ended), nil)
+				dial := func() *websocket.Conn {
+					c, _, err := websocket.Dial(t.Context(), url+"/openai/v1/responses", &websocket.DialOptions{CompressionMode: mode, CompressionThreshold: 1})
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { _ = c.CloseNow() })
+					return c
+				}
+				write := func(c *websocket.Conn, text string) {
+					t.Helper()
+					if err := c.Write(t.Context(), websocket.MessageText, []byte(text)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				// read returns the next messages, up to the one that ends a response.
+				read := func(c *websocket.Conn) string {
+					var list []string
+					for {
+						_, data, err := c.Read(t.Context())
+						if err != nil {
+							return strings.Join(append(list, "cut"), "\n")
+						}
+						list = append(list, string(data))
+						if kind := gjson.GetBytes(data, "type").Str; kind == "response.completed" || kind == "error" {
+							return strings.Join(list, "\n")
+						}
+					}
+				}
+				c := dial()
+				write(c, create(`{"type":"message","role":"user","content":"weather?"}`))
+				var sent []byte
+				for _, want := range responseEvents("call_0")[:upTo] {
+					if _, got, err := c.Read(t.Context()); err != nil || string(got) != want {
+						t.Fatalf("got %s, %v, want %s", got, err, want)
+					}
+					sent = append(sent, want+"\n"...)
+				}
+				testkit.UntilTrue(t, "the exchange", func() bool { return len(tp.sessions.at(&hold{session: "ws"})) == 1 })
+				l.interrupt(t, "ws", `{"reason":"enough"}`)
+				r := final.Request{Format: "openai-responses", Type: final.Lines, Model: "m", Text: "This run was stopped by an interrupt: enough.", ID: strings.Repeat("A", 26)}
+				e := final.EndOf(r, sent)
+				want := strings.TrimSuffix(string(e.Tail), "\n")
+				if e.Cut {
+					want = "cut"
+				}
+				if got := read(c); fixed(got) != fixed(want) {
+					t.Errorf("got\n%s\nwant\n%s", got, want)
+				}
+				if err := await(t, "the end of the upstream", ended); err == nil {
+					t.Error("the upstream has no end")
+				}
+				if e.Cut {
+					c = dial()
+				}
+				write(c, create(`{"type":"function_call_output","call_id":"call_0","output":"4 C"}`))
+				got := read(c)
+				if want := strings.TrimSuffix(string(final.Answer(r)), "\n"); fixed(got) != fixed(want) {
+					t.Errorf("the next answer is\n%s\nwant\n%s", got, want)
+				}
+				if _, _, err := l.publish(t.Context(), "ws", inputs.Resume, "r", nil, nil); err != nil {
+					t.Fatal(err)
+				}
+				write(c, strings.Replace(create(`{"type":"message","role":"user","content":"go on"}`), `"model"`, `"previous_response_id":"resp_x","model"`, 1))
+				if got := read(c); got != string(final.Unknown("resp_x")) {
+					t.Errorf("got %s", got)
+				}
+				write(c, create(`{"type":"message","role":"user","content":"go on"}`))
+				if got := read(c); got != "cut" {
+					t.Errorf("got %s", got)
+				}
+				if n := strings.Count(l.bodies(), "go on"); n != 0 {
+					t.Errorf("a message that the client sends again was published %d times", n)
+				}
+			})
+		}
+	}
+}
+
+// TestWebSocketBeside: while another session is stopped, the messages of a connection pass
+// unchanged, also in pieces.
+func TestWebSocketBeside(t *testing.T) {
+	url, l, _ := open(t, responses(t, nil, 99, nil), nil)
+	l.interrupt(t, "other", `{}`)
+	c, _, err := websocket.Dial(t.Context(), url+"/openai/v1/responses", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.CloseNow() }()
+	for n := range 3 {
+		w, err := c.Writer(t.Context(), websocket.MessageText)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for piece := range strings.SplitAfterSeq(create(`{"type":"message","role":"user","content":"`+strings.Repeat("x,", 10_000)+`"}`), ",") {
+			if _, err := w.Write([]byte(piece)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range responseEvents(fmt.Sprint("call_", n)) {
+			if _, got, err := c.Read(t.Context()); err != nil || string(got) != want {
+				t.Fatalf("got %s, %v, want %s", got, err, want)
+			}
+		}
+	}
 }

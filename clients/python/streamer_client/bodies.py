@@ -42,6 +42,7 @@ class Target(TypedDict):
     calls: NotRequired[list[str]]
     message_id: NotRequired[str]
     run: NotRequired[str]
+    namespace: NotRequired[str]
     interrupt_id: NotRequired[str]
     more: NotRequired[int]
 
@@ -254,8 +255,16 @@ class Unmatched(EventBase):
 class Interrupted(EventBase):
     type: Literal["interrupted"]
     run: NotRequired[str]
-    closed: int
+    closed: NotRequired[int]
     calls: NotRequired[list[str]]
+    target: NotRequired[Target]
+    input: int
+    binding: NotRequired[dict[str, Any]]
+
+
+class Resumed(EventBase):
+    type: Literal["resumed"]
+    run: NotRequired[str]
     target: NotRequired[Target]
     input: int
 
@@ -287,5 +296,6 @@ Body = Union[
     Rejected,
     Unmatched,
     Interrupted,
+    Resumed,
     SessionErased,
 ]

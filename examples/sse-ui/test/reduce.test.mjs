@@ -143,6 +143,14 @@ test("what an input named and is not open is a notice", () => {
   assert.deepEqual([n.kind, n.what, n.of, n.target.calls, s.counts.unknown], ["notice", "unmatched", "interrupt", ["9.9"], 0]);
 });
 
+test("what a tap stopped is held until it is resumed", () => {
+  const stopped = { type: "interrupted", event_id: "5.0", input: 4, binding: { calls_out: [] } };
+  assert.equal(fold({ type: "interrupted", event_id: "4.0", closed: 0, input: 4 }).held, 0);
+  assert.equal(fold(stopped).held, 4);
+  assert.equal(fold(stopped, { type: "resumed", event_id: "6.0", input: 6 }).held, 0);
+  assert.equal(fold(stopped).timeline.size, 0);
+});
+
 test("an interrupt that found nothing open is a notice, others are not", () => {
   const s = fold({ type: "interrupted", event_id: "3.0", closed: 0, input: 3 }, { type: "interrupted", event_id: "4.2", closed: 1, calls: ["1.0"], input: 4 });
   assert.deepEqual(items(s).map((n) => [n.kind, n.what, n.of, n.input]), [["notice", "unmatched", "interrupt", 3]]);

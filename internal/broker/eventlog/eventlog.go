@@ -205,6 +205,27 @@ func (l *Log) LastOf(ctx context.Context, token string, typ events.Type) (last e
 	return last, err
 }
 
+// Follow reads the events of one type of all sessions, without end: those that are stored,
+// then once fn(events.Record{}), then new ones. It skips forged messages. It returns fn's error
+// or ctx's.
+func (l *Log) Follow(ctx context.Context, typ events.Type, fn func(events.Record) error) error {
+	read, genuinely := false, genuine(fn)
+	r := broker.Reading{Stream: broker.StreamEvents, Filter: typeFilter("*", typ), Credit: tailCredit}
+	r.Deliver = func(batch []broker.Message, pending uint64) error {
+		for i := range batch {
+			if err := genuinely(entryOf(&batch[i])); err != nil {
+				return err
+			}
+		}
+		if read || pending > 0 {
+			return nil
+		}
+		read = true
+		return fn(events.Record{})
+	}
+	return l.b.Read(ctx, r, 1)
+}
+
 func typeFilter(token string, typ events.Type) string {
 	return "toolcalls." + token + ".event." + string(typ)
 }
