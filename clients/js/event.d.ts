@@ -354,6 +354,10 @@ export interface Interrupted extends EventBase {
   type: "interrupted";
   /** The run of the event: the run id on the wire, or the event_id of its run_started. */
   run?: string;
+  /** What completed the args: the provider's end of the call (call), the end of the message (message), the next block (next), a result (result), or the args deadline (idle). Of tool_call_answered: the person, as the answer states. */
+  by?: string;
+  /** Why a call was closed, a run ended, or an input was rejected. */
+  reason?: Reason;
   /** Number of calls that an interrupt closed. */
   closed?: number;
   /** The calls that an interrupt closed, the first 100 of them. */
@@ -370,6 +374,10 @@ export interface Resumed extends EventBase {
   type: "resumed";
   /** The run of the event: the run id on the wire, or the event_id of its run_started. */
   run?: string;
+  /** What completed the args: the provider's end of the call (call), the end of the message (message), the next block (next), a result (result), or the args deadline (idle). Of tool_call_answered: the person, as the answer states. */
+  by?: string;
+  /** Why a call was closed, a run ended, or an input was rejected. */
+  reason?: Reason;
   /** Of unmatched: what the input named and was not open. Of interrupted: what the interrupt named; absent if it named nothing. */
   target?: Target;
   /** Sequence of the rejected or unmatched input, of the answer, of the interrupt, of the resume, or of the erasure. */

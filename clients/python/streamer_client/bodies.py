@@ -255,6 +255,8 @@ class Unmatched(EventBase):
 class Interrupted(EventBase):
     type: Literal["interrupted"]
     run: NotRequired[str]
+    by: NotRequired[str]
+    reason: NotRequired[Reason]
     closed: NotRequired[int]
     calls: NotRequired[list[str]]
     target: NotRequired[Target]
@@ -265,6 +267,8 @@ class Interrupted(EventBase):
 class Resumed(EventBase):
     type: Literal["resumed"]
     run: NotRequired[str]
+    by: NotRequired[str]
+    reason: NotRequired[Reason]
     target: NotRequired[Target]
     input: int
 
