@@ -17,11 +17,11 @@ import (
 // hold is what keeps a session, or a namespace in it, from its model: an interrupt.
 type hold struct {
 	session, namespace string
-	number             uint64 // of all holds, in the order in which the tap saw them
-	seq                uint64 // of its event
-	input              uint64 // sequence of the interrupt
-	text               string // that its answers have
-	next               time.Time
+	number             uint64    // of all holds, in the order in which the tap saw them
+	seq                uint64    // of its event
+	input              uint64    // sequence of the interrupt
+	text               string    // that its answers have
+	next               time.Time // until then a message of a person does not lift it, the first time
 
 	// Guarded by holds.mu. What its reports say, and when a client last got an end that does
 	// not say why; zero if it got one that does since.
