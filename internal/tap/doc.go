@@ -11,6 +11,8 @@
 //     publishing is repeated.
 //   - No key, cookie, query or body is logged.
 //   - Requests reach the listed upstreams and no others. Redirects are not followed.
+//   - While a session is stopped, none of its requests reach a model, and its client gets the
+//     ends of package final. Nothing else is changed by that.
 //
 // A crash loses what was not published, and which answers belong to which session where no
 // header and no field of the request names it.

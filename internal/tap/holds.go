@@ -17,11 +17,11 @@ import (
 // hold is what keeps a session, or a namespace in it, from its model: an interrupt.
 type hold struct {
 	session, namespace string
-	number             uint64 // of all holds, in the order in which the tap saw them
-	seq                uint64 // of its event
-	input              uint64 // sequence of the interrupt
-	text               string // that its answers have
-	next               time.Time
+	number             uint64    // of all holds, in the order in which the tap saw them
+	seq                uint64    // of its event
+	input              uint64    // sequence of the interrupt
+	text               string    // that its answers have
+	next               time.Time // until then a message of a person does not lift it, the first time
 
 	// Guarded by holds.mu. What its reports say, and when a client last got an end that does
 	// not say why; zero if it got one that does since.
@@ -117,7 +117,8 @@ func textOfStop(why *events.Reason) string {
 	return "This run was stopped by an interrupt: " + strings.TrimRight(strings.TrimSpace(why.Detail), ".") + "."
 }
 
-// add adds a hold, unless a later event has lifted it.
+// add adds a hold, in place of an earlier one of the same part, unless a later event has
+// lifted it.
 func (s *holds) add(h *hold) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +127,10 @@ func (s *holds) add(h *hold) bool {
 	}
 	s.count++
 	h.number = s.count
-	s.by[h.session] = append(s.by[h.session], h)
-	s.size.Add(1)
+	had := len(s.by[h.session])
+	others := slices.DeleteFunc(s.by[h.session], func(o *hold) bool { return o.namespace == h.namespace })
+	s.by[h.session] = append(others, h)
+	s.size.Add(int64(len(others) + 1 - had))
 	return true
 }
 
