@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"streamer/internal/cli"
 	"streamer/internal/server"
@@ -10,7 +11,8 @@ import (
 
 type tapCommand struct {
 	server.Flags
-	Command []string `arg:"" passthrough:"" help:"command of an agent, and its arguments"`
+	StopGrace time.Duration `default:"10s" help:"time in which the command must end by itself after its session was stopped; then it and what it started get signals; if 0, they get none; a command on a terminal may wait for its next message"`
+	Command   []string      `arg:"" passthrough:"" help:"command of an agent, and its arguments"`
 }
 
 func (*tapCommand) Help() string {
@@ -30,7 +32,7 @@ func (c *tapCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) erro
 	if len(c.Command) == 0 {
 		return i.Misused("need a command, such as streamer tap -- claude")
 	}
-	status, err := wrap.Run(ctx, wrap.Options{Command: c.Command, Flags: c.Flags, Given: i.Given, In: std.in, Out: std.out, Err: std.err})
+	status, err := wrap.Run(ctx, wrap.Options{Command: c.Command, Flags: c.Flags, Grace: c.StopGrace, Given: i.Given, In: std.in, Out: std.out, Err: std.err})
 	if err == nil && status != 0 {
 		err = exit(status)
 	}

@@ -135,11 +135,12 @@ func (x *exchange) repeats(ctx context.Context, session string) bool {
 }
 
 // answerHeld answers a request that a hold stops, as its model would end.
-func (x *exchange) answerHeld(w http.ResponseWriter, h *hold) {
+func (x *exchange) answerHeld(w http.ResponseWriter, req *http.Request, h *hold) {
 	var r final.Request
 	var back []string
 	if x.unread != nil {
 		r = *x.unread
+		_, _ = io.Copy(io.Discard, req.Body) // a client that still sends would not read the answer
 	} else {
 		r, back = x.want, x.back
 	}

@@ -21,6 +21,7 @@ type hold struct {
 	seq                uint64    // of its event
 	input              uint64    // sequence of the interrupt
 	text               string    // that its answers have
+	began              time.Time // when the tap saw it
 	next               time.Time // until then a message of a person does not lift it, the first time
 
 	// Guarded by holds.mu. What its reports say, and when a client last got an end that does
@@ -81,7 +82,7 @@ func (t *Tap) change(e *events.Event, seq uint64) {
 	case e.Type != events.Interruption:
 		t.holds.lift(e.Session, seq)
 	case holding(e) && !t.Shared(e.Session):
-		h := &hold{session: e.Session, seq: seq, input: e.Input, text: textOfStop(e.Reason)}
+		h := &hold{session: e.Session, seq: seq, input: e.Input, text: textOfStop(e.Reason), began: time.Now()}
 		if e.Target != nil {
 			h.namespace = e.Target.Namespace
 			if e.Target.Run != "" && e.Run == "" { // the next one, which a person is about to begin
@@ -243,6 +244,40 @@ func (t *Tap) report(h *hold, out []string, answered int64) {
 		body, _ := json.Marshal(map[string]any{"of": h.input, "binding": b}) // cannot fail
 		t.tell(h, inputs.Interrupt, body)
 	}
+}
+
+// Stopped returns since when a whole session of the tap is stopped, and how many requests the
+// stop has answered; of several, the longest one. ok is false if there is none.
+func (t *Tap) Stopped() (since time.Time, answered int64, ok bool) {
+	for _, h := range t.stops() {
+		if !ok || h.began.Before(since) {
+			since, answered, ok = h.began, h.answered, true
+		}
+	}
+	return since, answered, ok
+}
+
+// EndedProcess reports with the stops of the tap's sessions that the command ended.
+func (t *Tap) EndedProcess() {
+	for _, h := range t.stops() {
+		body, _ := json.Marshal(map[string]any{"of": h.input, "binding": events.Binding{Process: "ended"}}) // cannot fail
+		t.tell(h, inputs.Interrupt, body)
+	}
+}
+
+// stops returns copies of what holds whole sessions of the tap.
+func (t *Tap) stops() (list []*hold) {
+	names := t.sessions.names()
+	t.holds.mu.Lock()
+	defer t.holds.mu.Unlock()
+	for _, name := range names {
+		for _, h := range t.holds.by[name] {
+			if h.namespace == "" {
+				list = append(list, &hold{session: h.session, input: h.input, began: h.began, answered: h.answered})
+			}
+		}
+	}
+	return list
 }
 
 // maxCallsOut bounds the calls that a report names.

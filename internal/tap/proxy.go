@@ -139,7 +139,7 @@ func (t *Tap) failed(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeIn(r.Context())
 	if h := x.stoppedBy(); h != nil {
 		x.end(errStopped)
-		x.answerHeld(w, h)
+		x.answerHeld(w, r, h)
 		return
 	}
 	if errors.Is(err, context.Canceled) { // the client left

@@ -189,7 +189,7 @@ func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := t.begin(up, r, up.path(rest))
 	if h := x.gate(r); h != nil {
 		x.end(errStopped)
-		x.answerHeld(aw, h)
+		x.answerHeld(aw, r, h)
 		return
 	}
 	refusal := x.prepare(r)
@@ -210,7 +210,7 @@ func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if h := x.proceed(cancel); h != nil {
 		x.end(errStopped)
-		x.answerHeld(aw, h)
+		x.answerHeld(aw, r, h)
 		return
 	}
 	up.proxy.ServeHTTP(aw, r.WithContext(ctx))

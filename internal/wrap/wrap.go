@@ -37,8 +37,11 @@ import (
 type Options struct {
 	Command []string
 	// Flags are those of the server that is started where none runs, and of the tap.
-	Flags    server.Flags
-	Given    func(flag string) bool // reports whether a flag has a value that is not its default
+	Flags server.Flags
+	Given func(flag string) bool // reports whether a flag has a value that is not its default
+	// Grace is the time in which the command has to end by itself after its session was
+	// stopped; 0 for any time.
+	Grace    time.Duration
 	In       io.Reader
 	Out, Err io.Writer
 }
@@ -182,19 +185,51 @@ func (w *wrapped) command(o Options, base string) (int, error) {
 	terminate := make(chan os.Signal, 1)
 	signal.Notify(terminate, terminations...)
 	defer signal.Stop(terminate)
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	for {
+	tree := newTree(cmd.Process)
+	defer tree.close()
+	var failed error
+	gone, ended := make(chan struct{}), make(chan struct{})
+	go func() { failed = cmd.Wait(); close(gone) }()
+	look := time.NewTicker(graceEvery)
+	defer look.Stop()
+	for ending := false; ; {
 		select {
 		case s := <-terminate:
 			_ = cmd.Process.Signal(s)
-		case err := <-done:
-			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		case <-look.C:
+			if !ending && w.overdue(&o) {
+				ending = true
+				fmt.Fprintln(o.Err, "streamer: the session was stopped and the command goes on: it is ended")
+				go func() { tree.end(gone); close(ended) }()
+			}
+		case <-gone:
+			if ending {
+				<-ended
+			}
+			w.tap.EndedProcess()
+			if exit, ok := errors.AsType[*exec.ExitError](failed); ok {
 				return statusOf(exit.ProcessState), nil
 			}
-			return 0, err
+			return 0, failed
 		}
 	}
+}
+
+const graceEvery = 200 * time.Millisecond
+
+// maxAnswered is the number of requests after which a stopped command counts as one that goes
+// on: agents ask up to three more times, for titles and memories, too.
+const maxAnswered = 10
+
+// overdue reports whether the command goes on although its session was stopped. On a terminal
+// it may wait for its next message.
+func (w *wrapped) overdue(o *Options) bool {
+	since, answered, ok := w.tap.Stopped()
+	if !ok || o.Grace == 0 {
+		return false
+	}
+	waits := cli.IsTerminal(o.In) && cli.IsTerminal(o.Out)
+	return answered > maxAnswered || !waits && time.Since(since) > o.Grace
 }
 
 // Times after the end of a command in which its calls end.
