@@ -1,6 +1,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { create, reduce } from "../reduce.js";
+import { answered } from "../words.js";
 import { utf8 } from "../text.js";
 import { changes } from "../table.js";
 import { childrenOf, phasesOf } from "../select.js";
@@ -141,6 +142,11 @@ test("what an input named and is not open is a notice", () => {
   const s = fold({ type: "unmatched", kind: "interrupt", target: { calls: ["9.9"], run: "7.0" }, input: 3 });
   const [n] = items(s);
   assert.deepEqual([n.kind, n.what, n.of, n.target.calls, s.counts.unknown], ["notice", "unmatched", "interrupt", ["9.9"], 0]);
+});
+
+test("an answer to a call that was answered is a notice with the first", () => {
+  const [n] = items(fold({ type: "unmatched", kind: "answer", target: { calls: ["9.9"] }, input: 3, decision: "approve", by: "ann" }));
+  assert.deepEqual([n.of, answered(n.answer)], ["answer", "Approved by ann."]);
 });
 
 test("an interrupt that found nothing open is a notice, others are not", () => {
