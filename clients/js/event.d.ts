@@ -196,7 +196,7 @@ export interface ToolCallArgsComplete extends ToolCallEvent {
   args_error?: string;
   /** The args were a JSON string that contains an object; tool_args is the object. */
   double_encoded?: boolean;
-  /** What completed the args: the provider's end of the call (call), the end of the message (message), the next block (next), a result (result), or the args deadline (idle). Of tool_call_answered: the person, as the answer states. */
+  /** What completed the args: the provider's end of the call (call), the end of the message (message), the next block (next), a result (result), or the args deadline (idle). Of tool_call_answered: the person, as the answer states. Of unmatched: the person who answered before. */
   by: "call" | "message" | "next" | "result" | "idle";
   /** In place of args_text and tool_args above 64 KiB. */
   args_ref?: Ref;
@@ -224,11 +224,11 @@ export interface ToolCallAnswered extends ToolCallEvent {
   deadline?: string;
   /** The parsed args; absent if they are not valid. Of tool_call_answered: those of an edit. */
   tool_args?: any;
-  /** What completed the args: the provider's end of the call (call), the end of the message (message), the next block (next), a result (result), or the args deadline (idle). Of tool_call_answered: the person, as the answer states. */
+  /** What completed the args: the provider's end of the call (call), the end of the message (message), the next block (next), a result (result), or the args deadline (idle). Of tool_call_answered: the person, as the answer states. Of unmatched: the person who answered before. */
   by?: string;
   /** The id on the wire of the interrupt that the call waits for, or of an approval for which no person is asked. */
   interrupt_id?: string;
-  /** What the person decided. */
+  /** What the person decided. Of unmatched: what was decided before. */
   decision: "approve" | "deny" | "edit" | "reply";
   /** What the person said: any JSON. */
   value?: any;
@@ -344,6 +344,10 @@ export interface Unmatched extends EventBase {
   run?: string;
   /** Of a call: function, custom, mcp, server and the like. Of content: text or reasoning. Of awaiting_input: what the call waits for. Of unmatched: the kind of the input. */
   kind: string;
+  /** What completed the args: the provider's end of the call (call), the end of the message (message), the next block (next), a result (result), or the args deadline (idle). Of tool_call_answered: the person, as the answer states. Of unmatched: the person who answered before. */
+  by?: string;
+  /** What the person decided. Of unmatched: what was decided before. */
+  decision?: "approve" | "deny" | "edit" | "reply";
   /** Of unmatched: what the input named and was not open. Of interrupted: what the interrupt named; absent if it named nothing. */
   target: Target;
   /** Sequence of the rejected or unmatched input, of the answer, of the interrupt, of the resume, or of the erasure. */
@@ -354,7 +358,7 @@ export interface Interrupted extends EventBase {
   type: "interrupted";
   /** The run of the event: the run id on the wire, or the event_id of its run_started. */
   run?: string;
-  /** What completed the args: the provider's end of the call (call), the end of the message (message), the next block (next), a result (result), or the args deadline (idle). Of tool_call_answered: the person, as the answer states. */
+  /** What completed the args: the provider's end of the call (call), the end of the message (message), the next block (next), a result (result), or the args deadline (idle). Of tool_call_answered: the person, as the answer states. Of unmatched: the person who answered before. */
   by?: string;
   /** Why a call was closed, a run ended, or an input was rejected. */
   reason?: Reason;
@@ -374,7 +378,7 @@ export interface Resumed extends EventBase {
   type: "resumed";
   /** The run of the event: the run id on the wire, or the event_id of its run_started. */
   run?: string;
-  /** What completed the args: the provider's end of the call (call), the end of the message (message), the next block (next), a result (result), or the args deadline (idle). Of tool_call_answered: the person, as the answer states. */
+  /** What completed the args: the provider's end of the call (call), the end of the message (message), the next block (next), a result (result), or the args deadline (idle). Of tool_call_answered: the person, as the answer states. Of unmatched: the person who answered before. */
   by?: string;
   /** Why a call was closed, a run ended, or an input was rejected. */
   reason?: Reason;

@@ -311,7 +311,7 @@ const list = sessionList($("picker-list"), {
   onList(sessions, status) {
     if (status === 401) link.lock();
     if (sessions) showHistory(sessions);
-    say($("landing-text"), sessions === null ? "The list of sessions cannot be had just now."
+    say($("landing-text"), sessions === null ? "The list of sessions cannot be read now."
       : sessions.length === 0 ? "Nothing has happened yet." : "");
     $("landing-curl").hidden = sessions === null || sessions.length > 0;
     $("picker-none").hidden = sessions !== null && sessions.length > 0;

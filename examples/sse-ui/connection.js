@@ -81,7 +81,7 @@ export function connectionView(page) {
   function trouble() {
     const { name, status, why, attempt } = now;
     if (locked) return ["A token is needed", "Sign in with the token of this server, or with a JSON Web Token.", ""];
-    if (name === "gone") return ["Part of the history is gone", "The events after the last one shown here are no longer stored, so this view cannot be continued without a hole.", "Start from what is left"];
+    if (name === "gone") return ["Part of the history is gone", "The events after the last one shown here are no longer stored: this view would have a hole.", "Start from what is left"];
     if (name === "refused" && status === 403) return ["You may not read this session", sentence(why), "Try again"];
     if (name === "refused") return ["The stream was refused", sentence(why), "Start over"];
     if (name === "offline") return ["You are offline", "The page shows the last known state, and connects again when the network is back.", ""];

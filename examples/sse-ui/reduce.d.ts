@@ -180,7 +180,7 @@ export interface End {
 /** Rejected inputs with one reason, an input that found nothing open, or a result of an unknown call. */
 export type Notice = { readonly kind: 'notice'; readonly key: string; readonly at: number } & (
   | { readonly what: 'rejected'; readonly times: number; readonly reason: Reason; readonly input: number; readonly last: number; readonly offset: number }
-  | { readonly what: 'unmatched'; readonly of: string; readonly target: Readonly<Record<string, unknown>>; readonly input: number }
+  | { readonly what: 'unmatched'; readonly of: string; readonly target: Readonly<Record<string, unknown>>; readonly input: number; readonly answer?: Readonly<Record<string, unknown>> }
   | { readonly what: 'orphan'; readonly id: string; readonly tool: string; readonly outcome: Outcome }
 )
 

@@ -184,7 +184,7 @@ const rules = {
     if (item) s.index = { ...s.index, rejections: s.index.rejections.set(name, item.key) };
   },
   unmatched(s, e) {
-    notice(s, e, { what: "unmatched", of: e.kind ?? "", target: e.target ?? {}, input: e.input });
+    notice(s, e, { what: "unmatched", of: e.kind ?? "", target: e.target ?? {}, input: e.input, answer: e.decision && e });
   },
   interrupted(s, e) {
     if (e.binding) return void (s.held = e.input ?? 0);

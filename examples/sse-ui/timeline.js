@@ -7,7 +7,7 @@ import { agentKey } from "./rows.js";
 import { create, terminal } from "./reduce.js";
 import { changes } from "./table.js";
 import { isMarkdown, markdown } from "./markdown.js";
-import { duration, time, plural, tally } from "./words.js";
+import { duration, time, plural, tally, answered } from "./words.js";
 
 const ROLES = { assistant: "Assistant", ai: "Assistant", "": "Assistant", human: "You", user: "You", system: "System", tool: "Tool" };
 const RUN_ENDS = { completed: "Run completed", error: "Run failed", cancelled: "Run cancelled", interrupted: "Run paused" };
@@ -201,8 +201,8 @@ function noticeOf(n) {
       [n.reason?.code, which, n.offset === undefined || n.times > 1 ? "" : "byte " + n.offset].filter(Boolean).join(", "),
     ];
   }
-  if (n.what === "unmatched") return [(n.of === "progress" ? "A progress report" : "A stop") + " found nothing open", targetOf(n.target)];
-  return ["A result came for a call that was never seen" + (n.tool ? ": " + n.tool : ""), n.id];
+  if (n.what === "unmatched") return [n.answer ? "Answered already: " + answered(n.answer) : "An input (" + n.of + ") found nothing open", targetOf(n.target)];
+  return ["A result came for an unknown call" + (n.tool ? ": " + n.tool : ""), n.id];
 }
 
 // targetOf returns the text for the target of an input.

@@ -94,8 +94,8 @@ func (f foreignAPI) Interrupt(w http.ResponseWriter, r *http.Request, body []byt
 	return f.store(w, r, inputs.Interrupt, msgID, body)
 }
 
-// Answer stores the answers and results that a request has. Each is stored once, although
-// clients send their requests again.
+// Answer stores the answers and results that a request has and the log lacks: clients send
+// them again. Where a person decided otherwise before, it refuses, and stores the others.
 func (f foreignAPI) Answer(w http.ResponseWriter, r *http.Request, list []replies.Input) error {
 	session, token, err := sessionOf(r)
 	if err != nil {
@@ -109,12 +109,18 @@ func (f foreignAPI) Answer(w http.ResponseWriter, r *http.Request, list []replie
 		if err := permitOne(r, action, session); err != nil {
 			return err
 		}
+	}
+	list, refusal, err := f.g.unknown(r.Context(), token, list)
+	if err != nil {
+		return err
+	}
+	for _, in := range list {
 		digest := sha256.Sum256(in.Body)
 		if err := f.store(w, r, in.Kind, token+":"+string(in.Kind)+":"+hex.EncodeToString(digest[:]), in.Body); err != nil {
 			return err
 		}
 	}
-	return nil
+	return refusal
 }
 
 // store stores an input of the session in the path.

@@ -86,6 +86,11 @@ func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestio
 		return g.publishError(w, in.session, in.kind, err)
 	}
 	g.rates.count(g.storer(r), repeated)
+	if in.kind == inputs.Answer {
+		if err := g.answeredBefore(ctx, in.token, a.Seq, body); err != nil {
+			return err
+		}
+	}
 	a.Duplicate = repeated && in.kind != inputs.Interrupt // whose answer is the same each time
 	if in.kind == inputs.Interrupt {                      // which is stored before anything is read
 		first, err := g.store.FirstEvent(ctx, in.token)

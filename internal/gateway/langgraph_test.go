@@ -183,6 +183,22 @@ func TestThread(t *testing.T) {
 	}
 }
 
+// TestThreadWaits: a thread is interrupted only while a call of its last run waits.
+func TestThreadWaits(t *testing.T) {
+	f := asking(t)
+	url := serve(t, Options{}, f.store) + threadPath
+	for _, c := range []struct{ call, decision, status string }{
+		{"", "", "interrupted"}, {"c1", "approve", "interrupted"}, {"c2", "deny", "interrupted"}, {"c3", "deny", "idle"},
+	} {
+		if c.call != "" {
+			f.add(inputs.Answer, `{"tool_call_id":"`+c.call+`","decision":"`+c.decision+`"}`)
+		}
+		if _, body := do(t, "GET", url, ""); !strings.Contains(body, `"status":"`+c.status+`"`) {
+			t.Errorf("after %s of %s: got %s, want status %s", c.decision, c.call, body, c.status)
+		}
+	}
+}
+
 // TestCancelRun checks that a cancel is stored as an interrupt of its run.
 func TestCancelRun(t *testing.T) {
 	store := newMemory()

@@ -290,6 +290,8 @@ func (a *answers) faulty() {
 	store.some("s", 5)
 	store.add("s", events.ToolCallResult, `{"tool_result_ref":{"size":1,"sha256":"x","preview":"","chunks":[]}}`)
 	store.some("t", 20)
+	store.add("u", events.ToolCallAwaiting, `{"call":"1.0","interrupt_id":"i"}`)
+	store.add("u", events.ToolCallAnswered, `{"call":"1.0","decision":"deny"}`)
 	store.forget(4)
 	url, stop := a.server(Options{Shared: func(session string) bool { return session == "shared" }, MaxBody: 100, IngestIdle: time.Millisecond, Repairs: &repair.Service{MaxBytes: 100}}, store)
 	defer stop()
@@ -308,6 +310,13 @@ func (a *answers) faulty() {
 		"/v1/ag-ui/s": agui.MaxHistory + 1, thread + "/stream/events": langgraph.MaxFilter + 1, thread + "/commands": langgraph.MaxFilter + 1, "/v1/ai-sdk/s": agui.MaxHistory + 1, "/v1/repair": 101, "/v1/sessions/s/interrupt": 101, "/v1/sessions/s/answer": 101, "/v1/sessions/s/end": 101, "/v1/sessions/s/resume": 101,
 	} {
 		a.request("POST", url+path, strings.NewReader(strings.Repeat(" ", size)))
+	}
+	for path, body := range map[string]string{
+		"/v1/sessions/u/answer": `{"call":"1.0","decision":"approve"}`, "/v1/ag-ui/u": `{"resume":[{"interruptId":"i","payload":1}]}`,
+		"/v1/ai-sdk/u":                     `{"messages":[{"role":"assistant","parts":[{"state":"approval-responded","approval":{"id":"i","approved":true}}]}]}`,
+		"/v1/langgraph/threads/u/commands": `{"method":"input.respond","params":{"interrupt_id":"i","response":1}}`,
+	} {
+		a.request("POST", url+path, strings.NewReader(body))
 	}
 	a.request("POST", url+"/v1/repair", strings.NewReader(`{"messages":[1]}`))
 	for _, kind := range []string{"deltas", "results", "progress"} {

@@ -47,7 +47,10 @@ func (st *Step) Reply(a Reply) {
 	if len(st.Out) == from {
 		t := &events.Target{InterruptID: shorten(a.InterruptID, maxMissingName)}
 		t.ToolCallIDs, t.Calls, t.More = missing(present(a.ID), present(a.Call))
-		st.unmatched(answerKind, t)
+		e := st.unmatched(answerKind, t)
+		if first := st.State.Memory.answered(&a); first != nil {
+			e.Decision, e.By = first.Decision, first.By
+		}
 	}
 	st.dropFinished()
 }
@@ -77,12 +80,45 @@ func (st *Step) answerCall(m *Message, c *Call, a *Reply) {
 	e := st.emitCall(events.ToolCallAnswered, m, c)
 	e.InterruptID, e.Decision, e.By, e.Input = interrupt, clone(a.Decision), clone(a.By), st.Seq
 	e.ToolArgs, e.Value = copied(a.Args), copied(a.Value)
+	st.State.Memory.answer(Answered{e.Call, e.ID, e.UID, interrupt, e.Decision, e.By})
 	if a.Decision != Deny {
 		e.Status, e.Deadline = s.Status, at(s.Deadline)
 		return
 	}
 	e.Status = events.Denied
 	st.close(m, c, events.Denied, events.ByDenied, st.brief(a.Text))
+}
+
+// Answers are the last answers that ended the wait of a call.
+type Answers struct{ List []Answered }
+
+// Answered is an answer that ended the wait of a call.
+type Answered struct{ Call, ID, UID, InterruptID, Decision, By string }
+
+// maxAnswered bounds the answers that a session remembers.
+const maxAnswered = 32
+
+func (m *Memory) answer(a Answered) {
+	if m.Answers == nil {
+		m.Answers = new(Answers)
+	}
+	list := append(m.Answers.List, a)
+	m.Answers.List = list[max(0, len(list)-maxAnswered):]
+}
+
+// answered returns the newest answer to a call that another answer means, or nil.
+func (m *Memory) answered(a *Reply) *Answered {
+	if m.Answers == nil {
+		return nil
+	}
+	for i := len(m.Answers.List) - 1; i >= 0; i-- {
+		f := &m.Answers.List[i]
+		named := f.Call == a.Call || a.Call == "" && (a.ID == "" || f.ID == a.ID || f.UID == a.ID)
+		if named && (a.InterruptID == "" || f.InterruptID == a.InterruptID) {
+			return f
+		}
+	}
+	return nil
 }
 
 // copied returns a copy of JSON that shares memory with the input, nil for none.

@@ -161,9 +161,21 @@ func (m *Memory) fields(f *stored.Fields) {
 	stored.List(f, "orphans", &m.Orphans, (*Result).fields)
 	stored.List(f, "muted", &m.Muted, (*Muted).fields)
 	stored.List(f, "left", &m.Left, (*Left).fields)
+	stored.Pointer(f, "answers", &m.Answers, (*Answers).fields)
 	f.Flag("ended", &m.Ended)
 	f.Flag("roles", &m.Roles)
 	f.Flag("forgot", &m.Forgot)
+}
+
+func (a *Answers) fields(f *stored.Fields) { stored.List(f, "list", &a.List, (*Answered).fields) }
+
+func (a *Answered) fields(f *stored.Fields) {
+	f.Text("call", &a.Call)
+	f.Text("id", &a.ID)
+	f.Text("uid", &a.UID)
+	f.Text("interrupt", &a.InterruptID)
+	f.Text("decision", &a.Decision)
+	f.Text("by", &a.By)
 }
 
 func (l *Left) fields(f *stored.Fields) {

@@ -17,6 +17,7 @@ type Memory struct {
 	Orphans  []Result
 	Muted    []Muted
 	Left     []Left
+	Answers  *Answers // nil in a session without one
 	// Ended: a message ended.
 	Ended bool
 	// Roles: the wire repeated the role in the middle of a message.

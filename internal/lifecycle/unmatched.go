@@ -41,9 +41,10 @@ func present(name string) []string {
 	return []string{name}
 }
 
-func (st *Step) unmatched(kind string, target *events.Target) {
+func (st *Step) unmatched(kind string, target *events.Target) *events.Event {
 	e := st.emit(events.Unmatched)
 	e.Kind, e.Target, e.Input = kind, target, st.Seq
+	return e
 }
 
 func (in *Interrupt) target(ids, calls []string) *events.Target {

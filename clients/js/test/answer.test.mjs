@@ -41,11 +41,11 @@ for (const answer of [
 
 test("an answer to an interrupt, and one that comes too late", async () => {
   const { session, event } = await waiting("interrupt");
-  await session.answer({ interrupt_id: event.interrupt_id }, { decision: "approve" });
+  await session.answer({ interrupt_id: event.interrupt_id }, { decision: "approve", by: "ann" });
   assert.equal((await session.waitForAnswer(event)).decision, "approve");
-  const { seq } = await session.answer(event, { decision: "deny" });
+  await assert.rejects(session.answer(event, { decision: "deny" }), { status: 409, message: /answered already by "ann"/ });
   const unmatched = (await eventsUntil(session, (e) => e.type === "unmatched")).at(-1);
-  assert.deepEqual([unmatched.kind, unmatched.input], ["answer", seq]);
+  assert.deepEqual([unmatched.kind, unmatched.decision, unmatched.by], ["answer", "approve", "ann"]);
 });
 
 test("a call that is closed has no answer", async () => {

@@ -248,6 +248,8 @@ class Unmatched(EventBase):
     type: Literal["unmatched"]
     run: NotRequired[str]
     kind: str
+    by: NotRequired[str]
+    decision: NotRequired[Literal["approve", "deny", "edit", "reply"]]
     target: Target
     input: int
 

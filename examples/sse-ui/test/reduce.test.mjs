@@ -1,6 +1,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { create, reduce } from "../reduce.js";
+import { answered } from "../words.js";
 import { utf8 } from "../text.js";
 import { changes } from "../table.js";
 import { childrenOf, phasesOf } from "../select.js";
@@ -149,6 +150,11 @@ test("what a tap stopped is held until it is resumed", () => {
   assert.equal(fold(stopped).held, 4);
   assert.equal(fold(stopped, { type: "resumed", event_id: "6.0", input: 6 }).held, 0);
   assert.equal(fold(stopped).timeline.size, 0);
+});
+
+test("an answer to a call that was answered is a notice with the first", () => {
+  const [n] = items(fold({ type: "unmatched", kind: "answer", target: { calls: ["9.9"] }, input: 3, decision: "approve", by: "ann" }));
+  assert.deepEqual([n.of, answered(n.answer)], ["answer", "Approved by ann."]);
 });
 
 test("an interrupt that found nothing open is a notice, others are not", () => {

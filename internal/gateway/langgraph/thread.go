@@ -71,7 +71,7 @@ func (s server) thread(w http.ResponseWriter, r *http.Request) error {
 		case "error":
 			status = "error"
 		case "interrupted":
-			if last.Status == events.Interrupted {
+			if last.Waits {
 				status = "interrupted"
 			}
 		}

@@ -117,6 +117,7 @@ type Run struct {
 	End            uint64        // of its end, 0 if it is open
 	Status         events.Status // of its end
 	Started, Ended events.Time   // Ended is Started if it is open
+	Waits          bool          // one of its calls waits for a person; only the last run can
 }
 
 // Runs returns the runs of a session, in order.
@@ -142,7 +143,31 @@ func Runs(ctx context.Context, log Log, token string) ([]Run, error) {
 	for i := range runs[min(1, len(runs)):] {
 		runs[i+1].Before = max(runs[i].Start, runs[i].End) // what was asked between them belongs to the later one
 	}
-	return runs, nil
+	if n := len(runs); n > 0 && runs[n-1].Status == events.Interrupted {
+		runs[n-1].Waits, err = waits(ctx, log, token, &ends[len(ends)-1])
+	}
+	return runs, err
+}
+
+// waits reports whether a call that a run left open waits for a person.
+func waits(ctx context.Context, log Log, token string, end *event) (bool, error) {
+	asked := map[string]uint64{} // sequences of the last questions
+	for _, typ := range []events.Type{events.ToolCallAwaiting, events.ToolCallAnswered, events.ToolCallResult} {
+		err := log.EventsOf(ctx, token, typ, 0, func(r events.Record) error {
+			switch {
+			case !slices.Contains(end.Pending, r.Call):
+			case typ == events.ToolCallAwaiting:
+				asked[r.Call] = r.Seq
+			case r.Seq > asked[r.Call]:
+				delete(asked, r.Call)
+			}
+			return nil
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	return len(asked) > 0, nil
 }
 
 type event struct {
