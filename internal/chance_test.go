@@ -25,7 +25,8 @@ var sleepers = map[string]string{
 	"test/chaos/damage_test.go":      "faults have moments and lengths",
 	"test/chaos/disk_test.go":        "faults have moments and lengths",
 	"test/chaos/fault_test.go":       "faults have moments and lengths",
-	"test/chaos/ledger_test.go":      "the pace of a model",
+	"test/chaos/erase_test.go":       "the pace of erasures",
+	"test/chaos/power_test.go":       "faults have moments and lengths",
 	"test/chaos/publish_test.go":     "the pace of a model",
 	"test/chaos/rollback_test.go":    "faults have moments and lengths",
 }
