@@ -95,6 +95,11 @@ func TestQuestionIsRepeated(t *testing.T) {
 	if resp, body := do(t, "POST", serve(t, Options{}, f.store)+"/v1/sessions/s/answer", `{"interrupt_id":"p1","decision":"deny"}`); resp.StatusCode != 202 {
 		t.Errorf("got %d %s, want 202", resp.StatusCode, body)
 	}
+	f.add(inputs.Answer, `{"tool_call_id":"c1","decision":"deny","by":"bob"}`)
+	f.store.inputs = make([]input, f.seq)
+	if resp, body := do(t, "POST", serve(t, Options{}, f.store)+"/v1/sessions/s/answer", `{"tool_call_id":"c1","decision":"approve"}`); resp.StatusCode != 409 || !strings.Contains(body, "bob") {
+		t.Errorf("got %d %s, want 409 with the answer to the second question", resp.StatusCode, body)
+	}
 }
 
 // TestOnlyNewIsCharged: of a body of useChat, only the answers and results that the log lacks
