@@ -114,10 +114,10 @@ func TestOnlyNewIsCharged(t *testing.T) {
 	url := serve(t, opts, f.store) + "/v1/ai-sdk/s"
 	post := func(parts string) int {
 		resp, body := do(t, "POST", url, `{"messages":[{"role":"assistant","parts":[`+parts+`]}]}`, "Authorization: Bearer "+signedToken(t, "ann", everything, time.Hour))
-		if resp.StatusCode != 202 {
-			t.Errorf("%s: got %d %s, want 202", parts, resp.StatusCode, body)
-		}
 		n := len(f.store.inputs)
+		if resp.StatusCode != 202 || gjson.Get(body, "inputs").Int() != int64(n) {
+			t.Errorf("%s: got %d %s, want 202 with %d inputs", parts, resp.StatusCode, body, n)
+		}
 		f.store.inputs = nil
 		return n
 	}
