@@ -67,7 +67,7 @@ export interface Session {
   /** Ends the run, or the messages of the agent of a namespace; "completed". */
   end(reason?: "completed" | "error" | "cancelled", options?: { namespace?: string }): Promise<Stored>;
 
-  /** Answers a call that waits for a person. */
+  /** Answers a call that waits for a person. It rejects with status 409 where the call was answered before. */
   answer(call: string | CallEvent | { interrupt_id: string }, answer: Answer): Promise<Stored>;
 
   /** Resolves with the answer of a call, also an earlier one. It rejects with Cancelled if the call was closed otherwise. */

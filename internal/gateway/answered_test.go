@@ -95,6 +95,11 @@ func TestQuestionIsRepeated(t *testing.T) {
 	if resp, body := do(t, "POST", serve(t, Options{}, f.store)+"/v1/sessions/s/answer", `{"interrupt_id":"p1","decision":"deny"}`); resp.StatusCode != 202 {
 		t.Errorf("got %d %s, want 202", resp.StatusCode, body)
 	}
+	f.add(inputs.Answer, `{"tool_call_id":"c1","decision":"deny","by":"bob"}`)
+	f.store.inputs = make([]input, f.seq)
+	if resp, body := do(t, "POST", serve(t, Options{}, f.store)+"/v1/sessions/s/answer", `{"tool_call_id":"c1","decision":"approve"}`); resp.StatusCode != 409 || !strings.Contains(body, "bob") {
+		t.Errorf("got %d %s, want 409 with the answer to the second question", resp.StatusCode, body)
+	}
 }
 
 // TestOnlyNewIsCharged: of a body of useChat, only the answers and results that the log lacks
@@ -109,10 +114,10 @@ func TestOnlyNewIsCharged(t *testing.T) {
 	url := serve(t, opts, f.store) + "/v1/ai-sdk/s"
 	post := func(parts string) int {
 		resp, body := do(t, "POST", url, `{"messages":[{"role":"assistant","parts":[`+parts+`]}]}`, "Authorization: Bearer "+signedToken(t, "ann", everything, time.Hour))
-		if resp.StatusCode != 202 {
-			t.Errorf("%s: got %d %s, want 202", parts, resp.StatusCode, body)
-		}
 		n := len(f.store.inputs)
+		if resp.StatusCode != 202 || gjson.Get(body, "inputs").Int() != int64(n) {
+			t.Errorf("%s: got %d %s, want 202 with %d inputs", parts, resp.StatusCode, body, n)
+		}
 		f.store.inputs = nil
 		return n
 	}

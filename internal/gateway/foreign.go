@@ -97,9 +97,15 @@ func (f foreignAPI) Interrupt(w http.ResponseWriter, r *http.Request, body []byt
 // Answer stores the answers and results that a request has and the log lacks: clients send
 // them again. Where a person decided otherwise before, it refuses, and stores the others.
 func (f foreignAPI) Answer(w http.ResponseWriter, r *http.Request, list []replies.Input) error {
+	_, err := f.answer(w, r, list)
+	return err
+}
+
+// answer does what Answer does, and returns the number of inputs that the log lacked.
+func (f foreignAPI) answer(w http.ResponseWriter, r *http.Request, list []replies.Input) (int, error) {
 	session, token, err := sessionOf(r)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, in := range list {
 		action := auth.Answer
@@ -107,20 +113,20 @@ func (f foreignAPI) Answer(w http.ResponseWriter, r *http.Request, list []replie
 			action = auth.Publish
 		}
 		if err := permitOne(r, action, session); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	list, refusal, err := f.g.unknown(r.Context(), token, list)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, in := range list {
 		digest := sha256.Sum256(in.Body)
 		if err := f.store(w, r, in.Kind, token+":"+string(in.Kind)+":"+hex.EncodeToString(digest[:]), in.Body); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return refusal
+	return len(list), refusal
 }
 
 // store stores an input of the session in the path.
@@ -153,11 +159,12 @@ func (f foreignAPI) answerTurn(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return respond.Refuse(http.StatusBadRequest, "the body is not a request of useChat: messages is missing")
 	}
-	if err := f.Answer(w, r, list); err != nil {
+	n, err := f.answer(w, r, list)
+	if err != nil {
 		return err
 	}
 	respond.JSON(w, http.StatusAccepted, struct {
 		Inputs int `json:"inputs"`
-	}{len(list)})
+	}{n})
 	return nil
 }

@@ -203,7 +203,9 @@ class Session:
         value: Any = None,
         by: str | None = None,
     ) -> dict[str, Any]:
-        """Answers a call that waits for a person, named by an event of it or by its interrupt_id."""
+        """Answers a call that waits for a person, named by an event of it or by its interrupt_id.
+
+        It raises StreamerError with status 409 where the call was answered before."""
         name: dict[str, Any] = {"interrupt_id": interrupt_id} if call is None else {"call": name_of(call)}
         optional = {"args": args, "value": value, "by": by}
         body = {**name, "decision": decision, **{k: v for k, v in optional.items() if v is not None}}

@@ -51,9 +51,11 @@ func (a Answers) First(body []byte) (first events.Event, found bool) {
 		if !named || interrupt != "" && q.InterruptID != interrupt {
 			continue
 		}
-		again := slices.ContainsFunc(a.asked[i+1:], func(later event) bool { return later.Call == q.Call })
+		if slices.ContainsFunc(a.asked[i+1:], func(later event) bool { return later.Call == q.Call }) {
+			continue // the later question counts
+		}
 		e, ok := a.answered[q.Call]
-		if again || !ok || e.seq < q.seq {
+		if !ok || e.seq < q.seq {
 			return events.Event{}, false
 		}
 		if !found {
@@ -73,8 +75,8 @@ func Repeats(body []byte, first events.Event) bool {
 	return in.Get("decision").Str == first.Decision && same("args", first.ToolArgs) && (first.Decision != "reply" || same("value", first.Value))
 }
 
-// Results are the results that a turn has, by the uid of their calls.
-type Results map[string][]events.Event
+// Results has the uids of the calls of a turn that have ended: true with a real result.
+type Results map[string]bool
 
 // ReadResults reads the results of the last turn of a session. Of one with very many
 // results it returns none, so that each result is taken for new.
@@ -93,7 +95,7 @@ func ReadResults(ctx context.Context, log Log, token string) (Results, error) {
 			return nil, err
 		}
 		for _, e := range results {
-			list[e.UID] = append(list[e.UID], e.Event)
+			list[e.UID] = list[e.UID] || !e.Synthetic && e.ToolState == ""
 		}
 	}
 	starts, err := some(ctx, log, token, events.ToolCallStart, last.From)
@@ -111,10 +113,8 @@ func ReadResults(ctx context.Context, log Log, token string) (Results, error) {
 // Has reports whether nothing is new in a result, which is the body of an input: its call
 // has a real result, or has ended and this is an error, as clients show each end.
 func (r Results) Has(body []byte) bool {
-	failed := gjson.GetBytes(body, "status").Str == "error"
-	return slices.ContainsFunc(r[gjson.GetBytes(body, "tool_call_id").Str], func(e events.Event) bool {
-		return failed || !e.Synthetic && e.ToolState == ""
-	})
+	real, ended := r[gjson.GetBytes(body, "tool_call_id").Str]
+	return real || ended && gjson.GetBytes(body, "status").Str == "error"
 }
 
 // some returns the events of a type after a sequence, or errMany.
