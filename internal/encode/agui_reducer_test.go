@@ -61,7 +61,7 @@ type agWireOutcome struct {
 	PendingToolCallIDs []string
 	Interrupts         []struct {
 		ID, Reason, Message, ToolCallID, ExpiresAt, SubagentRunID string
-		Metadata                                         json.RawMessage
+		Metadata                                                  json.RawMessage
 	}
 	InterruptIDs []string // of a subagent
 }
