@@ -193,6 +193,9 @@ func (u *run) verify() {
 		u.t.Errorf("streamer verify: exit status %d\n%s", status, text)
 	}
 	for line := range strings.Lines(text) {
+		if strings.HasSuffix(line, ": the input log lost inputs of its events\n") {
+			continue // it is not compared
+		}
 		rest, ok := strings.CutPrefix(line, "session ")
 		session, _, _ := strings.Cut(rest, ",")
 		if ok && !u.row.differ.has(u.before.all, session) {
