@@ -29,6 +29,8 @@ type agUI struct {
 	started     bool      // an event was read
 	runStarted  bool
 	done        bool
+	held        heldEnd
+	asked       bool         // the run whose end is held had asked a person
 	calls       []*agCall    // the open ones, in the order of their starts
 	messages    []*agMessage // the open ones
 	parts       []textPart   // the open ones
@@ -97,7 +99,12 @@ func (a *agUI) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	if a.endsHuman(e) {
 		a.endHuman()
 	}
-	dispatch(a, e)
+	if a.held.passes(r.Type) {
+		dispatch(a, e)
+	}
+	if a.held.over(r.Type, len(a.calls)) {
+		a.finish(a.held.end)
+	}
 	if a.deltas.due() {
 		a.deltas.takeAll(a.sendText)
 	}
@@ -109,6 +116,9 @@ func (a *agUI) Live(dst []byte, _ uint64) []byte {
 	a.deltas.live = true
 	a.dst = dst
 	a.deltas.takeAll(a.sendText)
+	if a.held.end != nil && !a.done {
+		a.finish(a.held.end)
+	}
 	return a.take()
 }
 

@@ -502,3 +502,13 @@ func marshal(v any) json.RawMessage {
 	}
 	return raw
 }
+
+// open returns the number of calls without a result.
+func (m *agReducer) open() (n int) {
+	for _, c := range m.calls {
+		if c.results == 0 {
+			n++
+		}
+	}
+	return n
+}

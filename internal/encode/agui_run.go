@@ -76,7 +76,12 @@ func (a *agUI) endRun(e *events.Event) {
 			a.end(c, text, data)
 		}
 	}
-	if isLast(e, a.last) {
+	switch {
+	case !isLast(e, a.last):
+	case len(a.calls) > 0 && !a.deltas.live:
+		a.held.end = e
+		a.asked = slices.ContainsFunc(a.calls, asks)
+	default:
 		a.finish(e)
 	}
 }
@@ -90,8 +95,12 @@ func (a *agUI) finish(e *events.Event) {
 	if e.Reason != nil {
 		data.Reason, data.Detail = e.Reason.Code, e.Reason.Detail
 	}
+	status := e.Status
+	if status == events.Interrupted && a.asked && !slices.ContainsFunc(a.calls, asks) {
+		status = events.Completed // all that it asked was answered since
+	}
 	end := agEvent{Type: "RUN_FINISHED", ThreadID: a.thread, RunID: a.run, Metadata: &agMetadata{data}}
-	switch e.Status {
+	switch status {
 	case events.Completed:
 		o := agOutcome{Type: "success"}
 		for _, c := range a.calls {
@@ -110,6 +119,8 @@ func (a *agUI) finish(e *events.Event) {
 	}
 	a.send(end)
 }
+
+func asks(c *agCall) bool { return c.awaits != nil }
 
 // interrupts returns the answers for which the run waits, at least one. Calls that
 // wait for the same answer share it.

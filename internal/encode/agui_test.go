@@ -23,6 +23,15 @@ var agHistory = []json.RawMessage{
 // depend on how much of the stream it has. It returns the number of calls.
 func checkAGTurn(t *testing.T, name string, u turnOf) int {
 	t.Helper()
+	b, _ := u.encodeFor(t, &Client{Messages: agHistory}, len(u.log))
+	late, err := reduceAG(b, agHistory)
+	if err != nil {
+		t.Fatalf("%s, after its end: %v\n%s", name, err, b)
+	}
+	if open := late.open(); open > u.open() {
+		t.Errorf("%s: %d calls are open, of which %d have no end in the log\n%s", name, open, u.open(), b)
+	}
+	u = u.ended()
 	odd := replacedArgs(t, u.log)
 	var want string
 	calls := 0
@@ -68,7 +77,8 @@ func (u *turnOf) encodeFor(t testing.TB, client *Client, stored int) ([]byte, bo
 			return b, true
 		}
 	}
-	return enc.Live(b, 0), false
+	b = enc.Live(b, 0)
+	return b, enc.Done()
 }
 
 // TestAGReducerFinds checks that each rule of the client finds its offence.

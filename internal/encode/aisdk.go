@@ -30,6 +30,7 @@ type aiSDK struct {
 	message string // id of the message
 	begun   bool   // its start was sent
 	done    bool
+	held    heldEnd
 	step    aiStep
 	steps   int        // number of steps that began, with those that were reset
 	calls   []*aiCall  // the open ones, in the order of their starts
@@ -81,7 +82,12 @@ func (a *aiSDK) Event(dst []byte, r events.Record, e *events.Event) []byte {
 		return dst
 	}
 	a.dst = dst
-	dispatch(a, e)
+	if a.held.passes(r.Type) {
+		dispatch(a, e)
+	}
+	if a.held.over(r.Type, len(a.calls)) {
+		a.endMessageStream(a.held.end)
+	}
 	if a.deltas.due() {
 		a.deltas.takeAll(a.sendText)
 	}
@@ -93,6 +99,9 @@ func (a *aiSDK) Live(dst []byte, _ uint64) []byte {
 	a.deltas.live = true
 	a.dst = dst
 	a.deltas.takeAll(a.sendText)
+	if a.held.end != nil && !a.done {
+		a.endMessageStream(a.held.end)
+	}
 	return a.take()
 }
 
@@ -128,7 +137,11 @@ func (a *aiSDK) endRun(e *events.Event) {
 		}
 	}
 	a.finishStep()
-	if isLast(e, a.last) {
+	switch {
+	case !isLast(e, a.last):
+	case len(a.calls) > 0 && !a.deltas.live:
+		a.held.end = e
+	default:
 		a.endMessageStream(e)
 	}
 }

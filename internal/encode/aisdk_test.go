@@ -15,6 +15,21 @@ import (
 // returns the number of calls.
 func checkAITurn(t *testing.T, name string, u turnOf) int {
 	t.Helper()
+	b, _ := u.encode(t, "ai-sdk", len(u.log))
+	late, err := reduceAI(b, func(string) bool { return false })
+	if err != nil {
+		t.Fatalf("%s, after its end: %v\n%s", name, err, b)
+	}
+	open := 0
+	for _, p := range late.tools {
+		if p != nil && !strings.HasPrefix(p.state, "output-") { // nil: of a step that was reset
+			open++
+		}
+	}
+	if open > u.open() {
+		t.Errorf("%s: %d calls are open, of which %d have no end in the log\n%s", name, open, u.open(), b)
+	}
+	u = u.ended()
 	odd := replacedArgs(t, u.log)
 	var want string
 	calls := 0

@@ -117,8 +117,7 @@ func splitTurns(turns []Turn, log []Stored) [][]Stored {
 	return list
 }
 
-// replay applies the stream of a turn. The end of its last run comes after those of the
-// calls that it left open.
+// replay applies the stream of a turn, as a client reads it afterwards.
 func replay(enc Encoder, open Opening, turn []Stored, t transcript) {
 	apply := func(b []byte) {
 		for line := range bytes.Lines(b) {
@@ -129,11 +128,8 @@ func replay(enc Encoder, open Opening, turn []Stored, t transcript) {
 	}
 	apply(enc.Open(nil, open))
 	ids := messageIDs{earlier: open.Earlier}
-	var end []Stored
 	for _, s := range turn {
 		switch e := s.Event; {
-		case s.Type == events.RunFinished && e.Run == open.Run:
-			end = append(end, s)
 		case s.Type == events.HumanMessage && placeOf(e).Namespace == "":
 			id := ""
 			if e.Offset.Bytes() <= 0 {
@@ -143,9 +139,6 @@ func replay(enc Encoder, open Opening, turn []Stored, t transcript) {
 		default:
 			apply(enc.Event(nil, s.Record, e))
 		}
-	}
-	for _, s := range end {
-		apply(enc.Event(nil, s.Record, s.Event))
 	}
 	apply(enc.Live(nil, 0))
 }

@@ -100,8 +100,8 @@ func TestHistoryIsTheStream(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		shown := ag.shownMessages()
-		if got := agOf(t, l.history("ag-ui", len(l.log))); !strings.HasSuffix(got, shown) {
-			t.Errorf("%s: the history has\n%s\nthe client ends with\n%s", name, got, shown)
+		if got := agOf(t, l.history("ag-ui", len(l.log))); !strings.Contains(got, shown) { // a question that no run has taken up follows
+			t.Errorf("%s: the history has\n%s\nthe client\n%s", name, got, shown)
 		}
 	})
 	if checked < 150 {

@@ -114,6 +114,33 @@ func messageIDsOf(list []*events.Event) map[string]bool {
 	return ids
 }
 
+// ended returns the turn up to the end of its last run: what a client has read that connected
+// before that.
+func (u turnOf) ended() turnOf {
+	for i, r := range u.log {
+		if e := Parse(r); r.Type == events.RunFinished && e != nil && e.Run == u.run {
+			u.log = u.log[:i+1]
+			u.read = u.read[:min(i+1, len(u.read))]
+			break
+		}
+	}
+	return u
+}
+
+// open returns the number of calls that have not ended in the log.
+func (u turnOf) open() int {
+	calls := map[string]bool{}
+	for _, r := range u.log {
+		switch r.Type {
+		case events.ToolCallStart:
+			calls[r.Call] = true
+		case events.ToolCallResult:
+			delete(calls, r.Call)
+		}
+	}
+	return len(calls)
+}
+
 // encodeEvent appends the frames of event i.
 func (u *turnOf) encodeEvent(dst []byte, enc Encoder, i int) []byte {
 	e := u.log[i]
@@ -139,7 +166,7 @@ func (u *turnOf) encode(t testing.TB, protocol string, history int) ([]byte, boo
 	if history >= len(u.log) {
 		b = enc.Live(b, 0)
 	}
-	return b, false
+	return b, enc.Done()
 }
 
 // fraction: the tests of rules read one of so many recorded streams, because each is

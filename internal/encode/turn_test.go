@@ -19,6 +19,7 @@ var endings = []ending{
 	{"cancelled", []recordedInput{{inputs.End, `{"reason":"cancelled"}`}}},
 	{"failed", []recordedInput{{inputs.End, `{"reason":"error"}`}}},
 	{"stopped", []recordedInput{{inputs.Interrupt, `{"reason":"user"}`}}},
+	{"completed, then stopped", []recordedInput{{inputs.End, `{}`}, {inputs.Interrupt, `{"reason":"user"}`}}},
 	{"goes on", []recordedInput{{inputs.End, `{}`}, {inputs.Delta, `{"id":"m9","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"On."},"finish_reason":"stop"}]}`}, {inputs.End, `{"reason":"error"}`}}},
 }
 
