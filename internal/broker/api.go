@@ -36,6 +36,7 @@ const (
 	codeConditionInFlight = 10164 // another conditional publish is in flight: the outcome is unknown
 	codeMessageTooLarge   = 10054
 	codeMessageNotFound   = 10037
+	codeDeleteFailed      = 10057 // mostly of a message that is not there
 	codeStreamNotFound    = 10059
 	codeStreamOther       = 10058 // a stream of that name has another configuration
 	codeNoPeers           = 10005 // too few servers for the replicas: a starting cluster does not know all of them
@@ -60,7 +61,7 @@ func (e *apiError) uncertain() bool {
 	switch {
 	case e.ErrCode == codeConditionInFlight, e.ErrCode == codeNoPeers:
 		return true
-	case e.ErrCode == codeNotClustered, e.ErrCode == codeNoJetStream: // their status is that of a server failure
+	case e.ErrCode == codeNotClustered, e.ErrCode == codeNoJetStream, e.ErrCode == codeDeleteFailed: // their status is that of a server failure
 		return false
 	case e.Code == 408, e.Code == 409, e.Code == 429:
 		return true

@@ -133,3 +133,14 @@ func TestStoredTo(t *testing.T) {
 	want(0, 10)
 	want(1, 11)
 }
+
+// A message that another deleted is no reason to try again.
+func TestDeletedTwice(t *testing.T) {
+	b := start(t, Options{Partitions: 1})
+	seq := must(t, b, input("s", inputs.Delta, "1", nil))
+	for range 2 {
+		if err := b.DeleteMessage(deadline(t), StreamInputs, seq); err != nil {
+			t.Error(err)
+		}
+	}
+}
