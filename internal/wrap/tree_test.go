@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"streamer/test/testkit"
 )
 
 // TestTree: what a command started is ended with it: also what ignores an interrupt or a
@@ -30,7 +32,10 @@ func TestTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids := []int{cmd.Process.Pid}
-	for lines := bufio.NewScanner(out); len(ids) < 4 && lines.Scan(); {
+	for lines := bufio.NewScanner(out); len(ids) < 4; {
+		if !lines.Scan() {
+			t.Fatalf("the command started %v", ids)
+		}
 		id, err := strconv.Atoi(lines.Text())
 		if err != nil {
 			t.Fatal(err)
@@ -42,16 +47,7 @@ func TestTree(t *testing.T) {
 	tr := newTree(cmd.Process)
 	tr.end(gone)
 	<-gone
-	for { // a killed process may be listed for a moment
-		left := slices.DeleteFunc(processes(), func(p process) bool { return !slices.Contains(ids, p.id) })
-		if len(ids) != 4 || len(left) == 0 {
-			break
-		}
-		if t.Context().Err() != nil {
-			t.Fatalf("left: %v", left)
-		}
-	}
-	if len(ids) != 4 {
-		t.Fatalf("the command started %v", ids)
-	}
+	testkit.UntilTrue(t, "the end of all", func() bool { // a killed process may be listed for a moment
+		return !slices.ContainsFunc(processes(), func(p process) bool { return slices.Contains(ids, p.id) })
+	})
 }
