@@ -30,7 +30,7 @@ type output struct {
 	ownIDs    bool            // the calls have other ids than those of the model
 	ownArgs   bool            // name and args are those of the program, and have the command of the shell
 	bare      bool            // the calls have neither args nor results
-	unordered bool            // parallel calls come as they start
+	unordered bool            // parallel calls come as they start or end
 	unasked   bool            // it does not state that a person was asked
 	refused   bool            // it is of no format that is read, and is rejected
 }

@@ -199,7 +199,7 @@ func qwen(name string, more ...string) *program {
 func opencode(name, npm, suffix string) *program {
 	return &program{
 		name: name, group: "opencode", pkg: "opencode-ai", tool: shell("bash", "command", "description"),
-		outputs: []output{{format: "opencode", unasked: true, texts: true, notes: opencodeNotes(note{silent: true, why: "it prints a call when it has ended"})}},
+		outputs: []output{{format: "opencode", unasked: true, unordered: true, texts: true, notes: opencodeNotes(note{silent: true, why: "it prints a call when it has ended"})}},
 		start: func(r *run) command {
 			permission := map[bool]string{true: "allow", false: "ask"}[r.script.person == ""]
 			config := object{
