@@ -411,7 +411,7 @@ func TestHeldUnread(t *testing.T) {
 func TestHeldBeside(t *testing.T) {
 	up := &counting{n: map[string]int{}, text: chatText}
 	_, l, tp := open(t, up, nil)
-	sessions, stopped := testkit.Of(300, 20_000), testkit.Of(30, 1_000)
+	sessions, stopped := testkit.Of(300, 3_000), testkit.Of(30, 300)
 	for n := range stopped {
 		l.interrupt(t, fmt.Sprint("stopped", n), `{}`)
 	}
