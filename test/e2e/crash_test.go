@@ -95,7 +95,7 @@ func TestCrashEmbedded(t *testing.T) {
 	awaitRules(t, b)
 	done := publishAll(t, b, rnd.Uint64())
 	erased := eraseSome(t, b)
-	for range crashes(t, 5) {
+	for range crashes(t, 4) {
 		time.Sleep(time.Duration(50+rnd.IntN(600)) * time.Millisecond) // a random moment is the point
 		p.Kill()
 		p = next()
@@ -139,7 +139,7 @@ func crashWorkers(t *testing.T, begin func(*testing.T, settings) *testkit.Proces
 	awaitRules(t, b)
 	done := publishAll(t, b, rnd.Uint64())
 	erased := eraseSome(t, b)
-	for i := range crashes(t, 6) {
+	for i := range crashes(t, 4) {
 		time.Sleep(time.Duration(50+rnd.IntN(400)) * time.Millisecond)
 		p := owners[i%n]
 		if rnd.IntN(3) == 0 {
