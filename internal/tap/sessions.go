@@ -345,7 +345,7 @@ func (s *sessions) speaks(l *line, r *request) (spoken string, back []string) {
 }
 
 // share records that a request begins a conversation like another one that is open, and that
-// nothing tells them apart.
+// they cannot be distinguished.
 func (s *sessions) share(l *line, r *request, x *exchange) {
 	if !r.begins() {
 		return
