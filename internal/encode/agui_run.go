@@ -76,12 +76,10 @@ func (a *agUI) endRun(e *events.Event) {
 			a.end(c, text, data)
 		}
 	}
-	switch {
-	case !isLast(e, a.last):
-	case len(a.calls) > 0 && !a.deltas.live:
-		a.held.end = e
-		a.asked = slices.ContainsFunc(a.calls, asks)
-	default:
+	if !isLast(e, a.last) {
+		return
+	}
+	if a.asked = slices.ContainsFunc(a.calls, asks); !a.held.hold(e, len(a.calls), a.deltas.live) {
 		a.finish(e)
 	}
 }

@@ -137,11 +137,7 @@ func (a *aiSDK) endRun(e *events.Event) {
 		}
 	}
 	a.finishStep()
-	switch {
-	case !isLast(e, a.last):
-	case len(a.calls) > 0 && !a.deltas.live:
-		a.held.end = e
-	default:
+	if isLast(e, a.last) && !a.held.hold(e, len(a.calls), a.deltas.live) {
 		a.endMessageStream(e)
 	}
 }

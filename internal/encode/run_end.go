@@ -8,6 +8,16 @@ import "streamer/internal/events"
 // answers of their users only after that. The zero value holds none.
 type heldEnd struct{ end *events.Event }
 
+// hold holds the end of a run behind which calls are open, unless the client is live. It
+// reports whether it does.
+func (h *heldEnd) hold(e *events.Event, open int, live bool) bool {
+	if open == 0 || live {
+		return false
+	}
+	h.end = e
+	return true
+}
+
 // passes reports whether an event is shown: behind an end that is held, only the
 // answers and ends of calls are.
 func (h heldEnd) passes(t events.Type) bool {
